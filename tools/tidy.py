@@ -73,7 +73,7 @@ TESTED_ELSEWHERE = {
     "weft/future/body.hpp": "future_test: functions of each form, in each way",
     "weft/future/continuation.hpp": "future_test: then in each of its forms",
     "weft/future/future_wait.hpp": "cancel_test ends each wait, future_test lets them end",
-    "weft/future/prompted.hpp": "poll_test, limited_test and when_test: all who call for turns",
+    "weft/future/multi_source_core.hpp": "poll_test, limited_test and when_test: all who call for turns",
     "weft/future/group.hpp": "when_test",
     "weft/wait/nursery_block.hpp": "nursery_test of fiber: a child that fails stops the block",
     "weft/sched/quiet.hpp": "pool_test waits for it, model/quiet_test races",
@@ -119,11 +119,11 @@ TESTED_ELSEWHERE = {
     "weft/posix/libco/thread_env.hpp": "libco_eventloop_test",
     "weft/sync/channel_core.hpp": "channel_test, and every other user of it",
     "weft/sync/countdown.hpp": "manual_reset_event_test, latch_test, wait_group_test",
-    "weft/sync/holder.hpp": "mutex_test has who holds and who does not, recursive_mutex_test too",
+    "weft/sync/lock_owner.hpp": "mutex_test has who holds and who does not, recursive_mutex_test too",
     "weft/sync/semaphore_core.hpp": "auto_reset_event_test, counting_semaphore_test",
     "weft/sync/select_core.hpp": "select_test",
     "weft/sync/timed.hpp": "cancel_test ends each timed wait, the other tests let them time out",
-    "weft/sync/word_queue.hpp": "every test of the layer: all of it waits in one",
+    "weft/sync/atomic_wait_queue.hpp": "every test of the layer: all of it waits in one",
 }
 
 COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wold-style-cast",

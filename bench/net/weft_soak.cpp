@@ -8,7 +8,7 @@
 //   +- senders and receivers                                   channels, closed and made anew
 //   +- fibers that start a fiber and end it in a wait          kills
 //   +- trees of tasks, generators                              tasks
-//   +- calls that block                                        blocking()
+//   +- calls that block                                        run_blocking()
 //   fibers of three loops, over epoll, io_uring and poll; on each
 //   +- an echo server, clients and kills, as above             to and from all others
 //   +- pairs of sockets, opened, closed and opened anew        descriptors that are reused at once
@@ -261,7 +261,7 @@ void block(std::uint64_t seed) {
     echo::dice d(seed);
     while (goes_on()) {
         const std::uint64_t given = d.next();
-        const std::uint64_t back = weft::blocking([=] {
+        const std::uint64_t back = weft::run_blocking([=] {
             std::vector<std::uint64_t> v(1 + given % 5000, given);
             return v.back();
         });

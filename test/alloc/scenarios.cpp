@@ -340,7 +340,7 @@ void pools() {
     auto two = spawn([&] { return ++in_strand; }, {.on = &s});
     ALLOC_CHECK(one.get() + two.get() == 2);
     ALLOC_CHECK(sync_wait(schedule_on(p, number(3))) == 3);
-    ALLOC_CHECK(blocking([] { return 4; }) == 4);
+    ALLOC_CHECK(run_blocking([] { return 4; }) == 4);
     s.wait_until_idle();
 }
 

@@ -8,17 +8,17 @@
 
 namespace {
 
-TEST(assert, prints_the_rule_and_the_place_and_aborts) {
+TEST(assert, prints_rule_and_source_location_and_aborts) {
     EXPECT_DEATH(weft::fail("unlock by a stranger"),
                  "^weft: unlock by a stranger \\(.*assert_test\\.cpp:[0-9]+\\)\n");
 }
 
-TEST(assert, names_the_party_it_is_given) {
+TEST(assert, names_the_agent_it_is_given) {
     EXPECT_DEATH(weft::fail("resume of a finished coroutine", {"coroutine", 7, "login"}),
                  "weft: resume of a finished coroutine: coroutine 7 \"login\" \\(");
 }
 
-TEST(assert, a_party_without_a_name_is_its_kind_and_number) {
+TEST(assert, prints_kind_and_id_of_an_agent_without_a_name) {
     EXPECT_DEATH(weft::fail("rule", {"thread", 18446744073709551615U}),
                  "weft: rule: thread 18446744073709551615 \\(");
     EXPECT_DEATH(weft::fail("rule", {"thread", 3, ""}), "weft: rule: thread 3 \\(");
@@ -29,7 +29,7 @@ void release(int n, std::source_location place = std::source_location::current()
     WEFT_ASSERT_AT(n > 0, "release of less than one", place);
 }
 
-TEST(assert, names_the_place_that_it_is_given) {
+TEST(assert, names_the_source_location_it_is_given) {
     release(1);
     const std::string says = "^weft: release of less than one \\(.*assert_test\\.cpp:";
     // In one line: the source location of a macro's argument may be any of the lines that the macro
@@ -38,22 +38,22 @@ TEST(assert, names_the_place_that_it_is_given) {
     EXPECT_DEATH(release(0), says + std::to_string(line));
 }
 
-TEST(assert, leaves_out_a_place_that_nobody_knows) {
+TEST(assert, omits_an_unknown_source_location) {
     EXPECT_DEATH(weft::fail("rule", {"thread", 3}, weft::unknown_place), "^weft: rule: thread 3\n");
 }
 
-TEST(assert, a_kept_rule_passes_and_is_evaluated_once) {
+TEST(assert, evaluates_a_true_condition_once_and_passes) {
     int evaluations = 0;
     WEFT_ASSERT(++evaluations == 1, "evaluated once");
     EXPECT_EQ(evaluations, 1);
 }
 
-TEST(assert, a_rule_is_checked_in_release_builds_too) {
+TEST(assert, is_checked_in_release_builds_too) {
     const volatile bool kept = false;
     EXPECT_DEATH(WEFT_ASSERT(kept, "the rule of the user"), "weft: the rule of the user \\(");
 }
 
-TEST(assert, a_debug_rule_is_checked_in_debug_builds_and_never_evaluated_in_others) {
+TEST(assert, debug_form_is_evaluated_only_in_debug_builds) {
     int evaluations = 0;
     WEFT_DEBUG_ASSERT(++evaluations > 0, "counted");
     EXPECT_EQ(evaluations, WEFT_DEBUG);
@@ -63,7 +63,7 @@ TEST(assert, a_debug_rule_is_checked_in_debug_builds_and_never_evaluated_in_othe
 #endif
 }
 
-TEST(assert, stands_where_an_expression_stands) {
+TEST(assert, can_be_used_as_an_expression) {
     const auto half = [](int n) { return WEFT_ASSERT(n % 2 == 0, "half of an odd number"), n / 2; };
     EXPECT_EQ(half(8), 4);
     EXPECT_DEATH(static_cast<void>(half(7)), "half of an odd number");

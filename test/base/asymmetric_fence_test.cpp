@@ -25,7 +25,7 @@ namespace {
 static_assert(sizeof(asymmetric_fence) == 1);
 static_assert(std::is_trivially_copyable_v<asymmetric_fence>);
 
-TEST(asymmetric_fence, is_free_where_the_kernel_fences_others) {
+TEST(asymmetric_fence, is_free_where_membarrier_works) {
     EXPECT_EQ(asymmetric_fence().is_free(), detail::membarrier_works());
     EXPECT_FALSE(asymmetric_fence::full().is_free());
     const long offers = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -56,7 +56,7 @@ bool forbid_membarrier() {
            ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-TEST(asymmetric_fence_death, heavy_without_the_kernels_fence) {
+TEST(asymmetric_fence_death, aborts_in_heavy_when_membarrier_is_refused) {
     if (!detail::membarrier_works()) GTEST_SKIP() << "both sides are full fences here";
     const auto child = [] {
         if (!forbid_membarrier())
@@ -97,7 +97,7 @@ int both_missed(int rounds, Left left_fence, Right right_fence) {
     return missed;
 }
 
-TEST(asymmetric_fence, lets_no_two_threads_miss_each_other) {
+TEST(asymmetric_fence, prevents_store_buffering_on_real_threads) {
     const int rounds = testing::slow ? 2'000 : 20'000;
     const auto light = [fence = asymmetric_fence()] { fence.light(); };
     const auto full = [fence = asymmetric_fence::full()] { fence.light(); };

@@ -8,7 +8,7 @@
 
 namespace {
 
-TEST(atomic, is_the_standard_one_but_for_the_checker) {
+TEST(atomic, is_std_atomic_outside_the_checker) {
     static_assert(std::is_same_v<weft::atomic<int>, std::atomic<int>>);
     static_assert(WEFT_MODEL == 0);
     static constinit weft::atomic<unsigned> word{1};
@@ -16,7 +16,7 @@ TEST(atomic, is_the_standard_one_but_for_the_checker) {
     EXPECT_EQ(word.load(), 3u);
 }
 
-TEST(atomic, a_spinning_thread_sees_the_other_one) {
+TEST(atomic, store_is_seen_by_a_spinning_thread) {
     weft::atomic<int> turn{0};
     std::thread other([&] {
         while (turn.load(std::memory_order_acquire) == 0) weft::spin_pause();

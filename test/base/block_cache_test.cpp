@@ -30,7 +30,7 @@ void on_a_thread(F f) {
     std::thread(f).join();
 }
 
-TEST(block_cache, hands_out_the_block_released_last) {
+TEST(block_cache, reuses_the_most_recently_released_block) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     void* a = block_cache::acquire(100);
     void* b = block_cache::acquire(100);
@@ -42,7 +42,7 @@ TEST(block_cache, hands_out_the_block_released_last) {
     block_cache::release(b, 70);
 }
 
-TEST(block_cache, blocks_begin_on_a_cache_line_and_do_not_overlap) {
+TEST(block_cache, aligns_blocks_to_cache_lines_without_overlap) {
     std::vector<std::pair<unsigned char*, std::size_t>> blocks;
     for (std::size_t bytes = 0; bytes <= 1500; bytes += 13)
         for (int n = 0; n < 40; ++n) {
@@ -69,7 +69,7 @@ TEST(block_cache, honours_any_alignment) {
     EXPECT_EQ(used_bytes(), used);
 }
 
-TEST(block_cache, blocks_acquired_together_lie_together) {
+TEST(block_cache, gives_adjacent_addresses_to_consecutive_acquires) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     on_a_thread([] {
         // More than any thread has released before, so that the later ones are freshly cut.
@@ -84,7 +84,7 @@ TEST(block_cache, blocks_acquired_together_lie_together) {
     });
 }
 
-TEST(block_cache, counts_every_block_that_is_out) {
+TEST(block_cache, counts_every_block_in_use) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     const std::size_t before = used_bytes();
     std::vector<void*> blocks;
@@ -96,7 +96,7 @@ TEST(block_cache, counts_every_block_that_is_out) {
     EXPECT_EQ(used_bytes(), before);
 }
 
-TEST(block_cache, does_not_count_what_operator_new_serves) {
+TEST(block_cache, does_not_count_blocks_from_operator_new) {
     const std::size_t before = chunk_bytes();
     void* p = block_cache::acquire(block_cache::maximum_block_bytes + 1);
     void* q = block_cache::acquire(0);
@@ -105,7 +105,7 @@ TEST(block_cache, does_not_count_what_operator_new_serves) {
     block_cache::release(q, 0);
 }
 
-TEST(block_cache, a_thread_leaves_nothing_behind) {
+TEST(block_cache, retains_nothing_of_an_exited_thread) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     const std::size_t used = used_bytes();
     const std::size_t cached = block_cache::stats().cached_bytes;
@@ -123,7 +123,7 @@ TEST(block_cache, a_thread_leaves_nothing_behind) {
     EXPECT_EQ(block_cache::stats().cached_bytes, cached);
 }
 
-TEST(block_cache, a_producer_and_a_consumer_do_not_grow) {
+TEST(block_cache, does_not_grow_between_producer_and_consumer) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     constexpr std::size_t bytes = 448;
     constexpr std::size_t in_flight = 256;
@@ -164,7 +164,7 @@ void release_all(const std::vector<void*>& blocks, std::size_t bytes) {
     for (void* p : blocks) block_cache::release(p, bytes);
 }
 
-TEST(block_cache, what_one_thread_keeps_is_bounded) {
+TEST(block_cache, bounds_what_one_thread_caches) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     on_a_thread([] {
         for (const std::size_t count : {400u, 600u, 1000u, 20'000u}) {
@@ -175,7 +175,7 @@ TEST(block_cache, what_one_thread_keeps_is_bounded) {
 }
 
 // Also where more comes and goes than it may keep.
-TEST(block_cache, what_a_thread_comes_back_for_it_keeps) {
+TEST(block_cache, keeps_blocks_that_a_thread_reuses) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     for (const std::size_t count : {350u, 1500u})
         on_a_thread([&] {
@@ -190,7 +190,7 @@ TEST(block_cache, what_a_thread_comes_back_for_it_keeps) {
 }
 
 // The thread may never run again, and no other thread can get what it caches.
-TEST(block_cache, a_thread_that_goes_on_releasing_keeps_a_list_and_nothing_spare) {
+TEST(block_cache, caches_one_list_for_a_thread_that_only_releases) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     std::vector<void*> blocks;
     on_a_thread([&] { blocks = acquire_many(5000, 640); });
@@ -202,7 +202,7 @@ TEST(block_cache, a_thread_that_goes_on_releasing_keeps_a_list_and_nothing_spare
     });
 }
 
-TEST(block_cache, threads_that_exchange_blocks_never_share_one) {
+TEST(block_cache, never_gives_one_block_to_two_threads) {
     constexpr int thread_count = 4;
     constexpr int rounds = WEFT_TSAN || WEFT_ASAN ? 2'000 : 20'000;
     std::array<std::mutex, 16> locks;
@@ -238,7 +238,7 @@ int idle(weft::time_point now) {
     return turns;
 }
 
-TEST(block_cache, blocks_that_lie_unused_go_back) {
+TEST(block_cache, returns_unused_blocks_to_the_system) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     weft::time_point now = weft::testing::nothing_spare();
     const std::size_t before = chunk_bytes();
@@ -259,7 +259,7 @@ TEST(block_cache, blocks_that_lie_unused_go_back) {
     EXPECT_LE(chunk_bytes(), before);
 }
 
-TEST(block_cache, goes_back_a_little_at_a_time) {
+TEST(block_cache, returns_memory_in_small_steps) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     weft::time_point now = weft::testing::nothing_spare();
     release_all(acquire_many(20'000, 512), 512);
@@ -273,7 +273,7 @@ TEST(block_cache, goes_back_a_little_at_a_time) {
     weft::testing::nothing_spare();
 }
 
-TEST(block_cache, a_steady_load_has_none_made_anew) {
+TEST(block_cache, allocates_no_chunk_under_steady_load) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     weft::time_point now = weft::testing::nothing_spare();
     release_all(acquire_many(5000, 704), 704);
@@ -288,7 +288,7 @@ TEST(block_cache, a_steady_load_has_none_made_anew) {
     weft::testing::nothing_spare();
 }
 
-TEST(block_cache, what_one_thread_releases_of_another_one_s_goes_back) {
+TEST(block_cache, returns_blocks_released_by_another_thread) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     weft::testing::nothing_spare();
     const std::size_t before = chunk_bytes();
@@ -303,7 +303,7 @@ TEST(block_cache, what_one_thread_releases_of_another_one_s_goes_back) {
 }
 
 // So that going over them is going over one piece.
-TEST(block_cache, the_chunks_of_many_blocks_lie_one_behind_the_other) {
+TEST(block_cache, allocates_consecutive_chunks_for_many_blocks) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     weft::testing::nothing_spare();
     constexpr std::size_t bytes = 832, count = 10'000;
@@ -319,7 +319,7 @@ TEST(block_cache, the_chunks_of_many_blocks_lie_one_behind_the_other) {
     weft::testing::nothing_spare();
 }
 
-TEST(block_cache, a_block_in_use_keeps_its_chunk_whose_others_are_used_again) {
+TEST(block_cache, keeps_chunk_of_a_used_block_and_reuses_its_others) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     weft::testing::nothing_spare();
     const std::size_t before = chunk_bytes();
@@ -359,7 +359,7 @@ struct late_user {
     }
 };
 
-TEST(block_cache, works_in_a_thread_local_destructor_after_its_own_end) {
+TEST(block_cache, works_in_a_later_thread_local_destructor) {
     const std::size_t used = used_bytes();
     on_a_thread([] {
         static thread_local late_user late;
@@ -369,7 +369,7 @@ TEST(block_cache, works_in_a_thread_local_destructor_after_its_own_end) {
     EXPECT_EQ(used_bytes(), used);
 }
 
-TEST(block_cache, a_thread_may_begin_with_a_release) {
+TEST(block_cache, accepts_a_release_as_a_threads_first_call) {
     const std::size_t used = used_bytes();
     void* p = block_cache::acquire(832);
     on_a_thread([p] { block_cache::release(p, 832); });

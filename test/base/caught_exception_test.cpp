@@ -32,7 +32,7 @@ TEST(caught_exception, keeps_what_was_thrown) {
 }
 
 // By a thread that is cancelled: what it keeps is never assigned.
-TEST(caught_exception, lets_a_forced_unwind_go_on) {
+TEST(caught_exception, lets_a_forced_unwind_continue) {
     bool has_kept = false;
     bool went_on = false;
     EXPECT_TRUE(testing::is_cancelled_in([&] {

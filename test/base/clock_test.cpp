@@ -50,7 +50,7 @@ static_assert(after(time_point(), most<duration>) == never);
 static_assert(after(time_point::min(), 1ns) == time_point::min() + 1ns);
 static_assert(after(time_point::min(), most<duration>) == time_point(-1ns));
 
-TEST(clock, a_floating_point_duration_becomes_a_moment_too) {
+TEST(clock, converts_floating_point_durations_to_time_points) {
     EXPECT_EQ(after(start, double_seconds(0.25)), start + 250ms);
     EXPECT_EQ(after(start, float_seconds(0.25F)), start + 250ms);
     EXPECT_EQ(after(start, double_seconds(infinite)), never);
@@ -62,7 +62,7 @@ TEST(clock, a_floating_point_duration_becomes_a_moment_too) {
 
 // Near the end of the range a float has values that a duration cannot hold, beside some that it
 // can.
-TEST(clock, the_greatest_floating_point_durations_do_not_overflow) {
+TEST(clock, does_not_overflow_for_the_largest_float_durations) {
     for (float s = 9.2233e9F; s < 9.2234e9F; s = std::nextafter(s, 1e10F)) {
         const duration d = saturated(float_seconds(s));
         EXPECT_GT(d, duration(9'223'200'000s)) << s;
@@ -73,7 +73,7 @@ TEST(clock, the_greatest_floating_point_durations_do_not_overflow) {
                   9'223'372'036'854'600'000);
 }
 
-TEST(clock, a_deadline_is_rounded_up) {
+TEST(clock, rounds_deadlines_up) {
     EXPECT_EQ(saturated(picoseconds(1)), 1ns);
     EXPECT_EQ(saturated(picoseconds(1'000)), 1ns);
     EXPECT_EQ(saturated(picoseconds(1'001)), 2ns);
@@ -83,13 +83,13 @@ TEST(clock, a_deadline_is_rounded_up) {
               time_point(3ns));
 }
 
-TEST(clock, a_moment_of_any_resolution_saturates) {
+TEST(clock, saturates_time_points_of_any_resolution) {
     EXPECT_EQ(saturated(std::chrono::time_point<clock, std::chrono::hours>(1h)), time_point(1h));
     EXPECT_EQ(saturated(std::chrono::time_point<clock, std::chrono::hours>::max()), never);
     EXPECT_EQ(saturated(never), never);
 }
 
-TEST(clock, the_time_that_is_left_saturates) {
+TEST(clock, saturates_the_remaining_time) {
     const time_point t(1h);
     EXPECT_EQ(time_left(t, t + 1s), 1s);
     EXPECT_EQ(time_left(t, t), 0s);
@@ -104,7 +104,7 @@ TEST(clock, the_time_that_is_left_saturates) {
     EXPECT_EQ(time_left(time_point::min(), time_point::min() + 1s), 1s);
 }
 
-TEST(clock, now_does_not_go_back) {
+TEST(clock, now_never_goes_backwards) {
     time_point before = steady_now();
     for (int i = 0; i < 1'000; ++i) {
         const time_point t = steady_now();

@@ -15,10 +15,11 @@ TEST(errc, is_an_error_code_with_a_message) {
     EXPECT_EQ(e.message(), "closed");
     EXPECT_EQ(make_error_code(weft::errc::lagged).message(), "items were missed");
     EXPECT_EQ(make_error_code(weft::errc::broken_promise).message(), "broken promise");
-    EXPECT_EQ(make_error_code(weft::errc::too_few_results).message(), "too few were as asked for");
+    EXPECT_EQ(make_error_code(weft::errc::too_few_results).message(),
+              "too few results satisfied the predicate");
 }
 
-TEST(errc, goes_into_a_result) {
+TEST(errc, converts_to_a_failed_result) {
     const weft::result<int> r = weft::failure(weft::errc::closed);
     EXPECT_EQ(r.error(), weft::errc::closed);
 }

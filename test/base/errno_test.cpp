@@ -6,7 +6,7 @@
 
 namespace {
 
-TEST(errno_over_waits, is_what_errno_is) {
+TEST(errno_over_waits, is_read_and_written_by_the_accessors) {
     errno = 7;
     EXPECT_EQ(weft::get_errno(), 7);
     weft::set_errno(8);
@@ -16,7 +16,7 @@ TEST(errno_over_waits, is_what_errno_is) {
     EXPECT_EQ(weft::errno_here(), &errno);
 }
 
-TEST(errno_over_waits, is_put_back_at_the_end_of_a_scope) {
+TEST(errno_over_waits, is_restored_at_the_end_of_a_scope) {
     errno = 7;
     {
         const weft::kept_errno before;

@@ -17,7 +17,7 @@ using weft::detail::open_event_fd;
 using weft::detail::tell_event_fd;
 using weft::testing::readable;
 
-TEST(event_fd, is_readable_once_told_until_it_forgets) {
+TEST(event_fd, is_readable_once_notified_until_reset) {
     const int n = open_event_fd(false);
     EXPECT_EQ(::fcntl(n, F_GETFD), FD_CLOEXEC);
     EXPECT_FALSE(readable(n));
@@ -32,7 +32,7 @@ TEST(event_fd, is_readable_once_told_until_it_forgets) {
     ::close(n);
 }
 
-TEST(event_fd, may_be_told_from_the_first) {
+TEST(event_fd, can_be_readable_from_the_start) {
     const int n = open_event_fd(true);
     EXPECT_TRUE(readable(n));
     ::close(n);
@@ -41,7 +41,7 @@ TEST(event_fd, may_be_told_from_the_first) {
 using event_fd_death = ::testing::Test;
 
 // EBADF: as any other that does not pass.
-TEST(event_fd_death, that_cannot_be_told_or_drained_ends_the_program_with_a_line) {
+TEST(event_fd_death, exits_with_a_message_when_a_write_or_read_fails) {
     EXPECT_EXIT(tell_event_fd(-1), ::testing::ExitedWithCode(2),
                 "weft: write to an eventfd is refused: Bad file descriptor");
     EXPECT_EXIT(drain_event_fd(-1), ::testing::ExitedWithCode(2),

@@ -48,7 +48,7 @@ TEST(forward_queue, is_first_in_first_out) {
     }
 }
 
-TEST(forward_queue, what_is_pushed_in_front_comes_first) {
+TEST(forward_queue, pops_elements_pushed_to_the_front_first) {
     forward_queue<item> q;
     item a(1), b(2), c(3);
     q.push_front(b);
@@ -57,7 +57,7 @@ TEST(forward_queue, what_is_pushed_in_front_comes_first) {
     EXPECT_EQ(drained(q), (ints{1, 2, 3}));
 }
 
-TEST(forward_queue, an_element_knows_whether_it_is_in_one) {
+TEST(forward_queue, reports_whether_an_element_is_queued) {
     forward_queue<item> q;
     item a(1), b(2);
     EXPECT_FALSE(a.linked());
@@ -71,7 +71,7 @@ TEST(forward_queue, an_element_knows_whether_it_is_in_one) {
     EXPECT_FALSE(b.linked());
 }
 
-TEST(forward_queue, a_splice_appends_all_and_leaves_none) {
+TEST(forward_queue, splice_moves_all_elements_to_the_end) {
     forward_queue<item> to, from;
     item a(1), b(2), c(3), d(4);
     to.splice(from);
@@ -88,7 +88,7 @@ TEST(forward_queue, a_splice_appends_all_and_leaves_none) {
     EXPECT_EQ(drained(to), (ints{1, 2, 3, 4}));
 }
 
-TEST(forward_queue, moves_as_a_whole) {
+TEST(forward_queue, can_be_moved_with_its_elements) {
     forward_queue<item> q;
     item a(1), b(2), c(3);
     q.push_back(a);
@@ -105,7 +105,7 @@ struct ready;
 struct done;
 struct job : forward_node<ready>, forward_node<done> {};
 
-TEST(forward_queue, an_element_with_two_tags_is_in_two_queues) {
+TEST(forward_queue, element_with_two_tags_can_be_in_two_queues) {
     forward_queue<job, ready> first;
     forward_queue<job, done> second;
     job a, b;
@@ -118,14 +118,14 @@ TEST(forward_queue, an_element_with_two_tags_is_in_two_queues) {
     EXPECT_EQ(second.pop_front(), &a);
 }
 
-TEST(forward_queue, elements_are_pinned_and_one_word) {
+TEST(forward_queue, elements_are_nonmovable_and_one_word) {
     static_assert(!std::is_copy_constructible_v<item> && !std::is_move_constructible_v<item>);
     static_assert(!std::is_copy_constructible_v<forward_queue<item>>);
     static_assert(sizeof(forward_node<>) == sizeof(void*));
 }
 
 #if GTEST_HAS_DEATH_TEST
-TEST(forward_queue_death, a_check_finds_a_circle_and_a_false_end) {
+TEST(forward_queue_death, check_detects_a_cycle_and_a_wrong_tail) {
     forward_queue<item> q;
     item a(1), b(2), c(3);
     for (item* x : {&a, &b, &c}) q.push_back(*x);
@@ -139,7 +139,7 @@ TEST(forward_queue_death, a_check_finds_a_circle_and_a_false_end) {
 }
 
 #if WEFT_DEBUG
-TEST(forward_queue_death, an_element_is_in_one_queue_at_most) {
+TEST(forward_queue_death, aborts_when_a_queued_element_is_pushed_again) {
     forward_queue<item> q;
     item a(1);
     q.push_back(a);
@@ -148,7 +148,7 @@ TEST(forward_queue_death, an_element_is_in_one_queue_at_most) {
     q.pop_front();
 }
 
-TEST(forward_queue_death, a_queue_with_elements_is_not_lost) {
+TEST(forward_queue_death, aborts_when_destroyed_or_overwritten_with_elements) {
     item a(1);
     EXPECT_DEATH(
         {

@@ -11,7 +11,7 @@ namespace {
 using namespace weft;
 using namespace std::chrono_literals;
 
-TEST(futex, has_a_thread_sleep_until_another_has_changed_the_word) {
+TEST(futex, blocks_a_thread_until_another_changes_the_word) {
     atomic<std::uint32_t> word{0};
     std::thread sleeper([&] {
         while (word.load(std::memory_order_acquire) == 0) weft::detail::futex_wait(word, 0);
@@ -22,12 +22,12 @@ TEST(futex, has_a_thread_sleep_until_another_has_changed_the_word) {
     sleeper.join();
 }
 
-TEST(futex, does_not_sleep_when_the_word_is_another) {
+TEST(futex, does_not_block_when_the_word_differs) {
     atomic<std::uint32_t> word{1};
     EXPECT_TRUE(weft::detail::futex_wait(word, 0));
 }
 
-TEST(futex, sleeps_until_its_deadline_and_leaves_errno_as_it_was) {
+TEST(futex, blocks_until_its_deadline_and_preserves_errno) {
     atomic<std::uint32_t> word{0};
     errno = EDOM;
     for (const time_point end : {after(steady_now(), 5ms), time_point{}, time_point::min()}) {

@@ -29,7 +29,7 @@ constinit memory_keeper first([](weft::time_point) noexcept {
 weft::time_point second_answer = weft::never;
 constinit memory_keeper second([](weft::time_point) noexcept { return second_answer; });
 
-TEST(give_back, asks_every_keeper_and_gives_the_earliest_answer) {
+TEST(give_back, calls_every_keeper_and_returns_the_earliest_time) {
     const weft::time_point now = weft::testing::nothing_spare();
     first.enter();
     second.enter();
@@ -42,7 +42,7 @@ TEST(give_back, asks_every_keeper_and_gives_the_earliest_answer) {
     EXPECT_EQ(give_back(now), weft::never);
 }
 
-TEST(give_back, asks_a_keeper_once_however_often_it_was_entered) {
+TEST(give_back, calls_a_keeper_once_however_often_it_registers) {
     first.enter();
     first.enter();
     const int before = first_asked;
@@ -58,7 +58,7 @@ memory_keeper many[] = {
     memory_keeper([](weft::time_point) noexcept { return ++many_asked, weft::never; }),
 };
 
-TEST(give_back, loses_no_keeper_of_several_threads_that_enter_at_once) {
+TEST(give_back, loses_no_keeper_when_threads_register_concurrently) {
     std::vector<std::thread> threads;
     for (int n = 0; n != 2; ++n)
         for (memory_keeper& k : many) threads.emplace_back([&k] { k.enter(); });
@@ -67,7 +67,7 @@ TEST(give_back, loses_no_keeper_of_several_threads_that_enter_at_once) {
     EXPECT_EQ(many_asked, 4);
 }
 
-TEST(unused, spares_nothing_before_a_period_is_over) {
+TEST(unused, offers_nothing_before_a_period_has_passed) {
     unused u;
     EXPECT_EQ(u.spare(start, 100, 1), 0u);
     EXPECT_EQ(u.spare(start + give_back_period / 2, 100, 1), 0u);
@@ -76,7 +76,7 @@ TEST(unused, spares_nothing_before_a_period_is_over) {
     EXPECT_EQ(u.next(start + give_back_period), start + give_back_period);  // at once
 }
 
-TEST(unused, spares_nothing_of_what_was_used_in_the_period) {
+TEST(unused, offers_nothing_that_was_used_in_the_period) {
     unused u;
     static_cast<void>(u.spare(start, 100, 1));
     u.taken(30);  // and all came back
@@ -86,7 +86,7 @@ TEST(unused, spares_nothing_of_what_was_used_in_the_period) {
     EXPECT_EQ(u.spare(start + 2 * give_back_period, 85, 1), 0u);
 }
 
-TEST(unused, does_not_count_what_has_gone_when_others_come_in_its_place) {
+TEST(unused, does_not_count_replacements_of_released_items) {
     unused u;
     static_cast<void>(u.spare(start, 20, 1));
     EXPECT_EQ(u.spare(start + give_back_period, 20, 1), 10u);
@@ -94,7 +94,7 @@ TEST(unused, does_not_count_what_has_gone_when_others_come_in_its_place) {
     EXPECT_EQ(u.spare(start + 2 * give_back_period, 20, 1), 5u) << "ten are new";
 }
 
-TEST(unused, takes_back_what_it_spared_where_it_is_used_after_all) {
+TEST(unused, retracts_its_offer_when_items_are_used_again) {
     unused u;
     static_cast<void>(u.spare(start, 100, 1));
     EXPECT_EQ(u.spare(start + give_back_period, 100, 1), 50u);
@@ -106,7 +106,7 @@ TEST(unused, takes_back_what_it_spared_where_it_is_used_after_all) {
     EXPECT_EQ(u.next(start + give_back_period), start + 2 * give_back_period);  // not at once
 }
 
-TEST(unused, brings_a_stock_that_nobody_uses_down_to_nothing_within_ten_periods) {
+TEST(unused, drains_an_unused_stock_within_ten_periods) {
     unused u;
     std::size_t count = 20'000;
     weft::time_point now = start;

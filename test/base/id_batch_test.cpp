@@ -12,13 +12,13 @@ namespace {
 using weft::detail::id_batch;
 using weft::detail::id_supply;
 
-TEST(id_batch, begins_at_one_and_grows_by_one_on_a_thread) {
+TEST(id_batch, starts_at_one_and_increases_by_one_on_one_thread) {
     id_supply ids;
     id_batch mine;
     for (std::uint64_t n = 1; n <= 2 * id_supply::batch_count; ++n) ASSERT_EQ(ids.next(mine), n);
 }
 
-TEST(id_batch, gives_no_number_twice_whatever_threads_ask) {
+TEST(id_batch, never_repeats_an_id_across_threads) {
     id_supply ids;
     std::array<std::vector<std::uint64_t>, 4> got;
     std::vector<std::thread> threads;

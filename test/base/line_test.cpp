@@ -23,28 +23,28 @@ using weft::detail::line;
 
 std::string_view view(const line& l) { return {l.data(), l.size()}; }
 
-TEST(line, begins_empty) { EXPECT_EQ(view(line{}), ""); }
+TEST(line, starts_empty) { EXPECT_EQ(view(line{}), ""); }
 
-TEST(line, joins_texts_and_numbers_in_order) {
+TEST(line, appends_text_and_integers_in_order) {
     line l;
     l.text("weft: ").number(7).text(" at ").hex(0x40).newline();
     EXPECT_EQ(view(l), "weft: 7 at 0x40\n");
 }
 
-TEST(line, writes_every_number_from_zero_to_the_largest) {
+TEST(line, formats_integers_from_zero_to_the_largest) {
     constexpr auto largest = std::numeric_limits<std::uint64_t>::max();
     line l;
     l.number(0).text(" ").number(largest).text(" ").hex(0).text(" ").hex(largest);
     EXPECT_EQ(view(l), "0 18446744073709551615 0x0 0xffffffffffffffff");
 }
 
-TEST(line, takes_null_for_no_text) {
+TEST(line, treats_null_as_empty_text) {
     line l;
     l.text("a").text(nullptr).text("b");
     EXPECT_EQ(view(l), "ab");
 }
 
-TEST(line, names_a_party_by_what_it_has) {
+TEST(line, names_an_agent_by_its_known_fields) {
     const auto named = [](const weft::agent_info& p) { return std::string(view(line{}.agent(p))); };
     EXPECT_EQ(named({"fiber", 7, "login"}), "fiber 7 \"login\"");
     EXPECT_EQ(named({"fiber", 7, ""}), "fiber 7");
@@ -54,7 +54,7 @@ TEST(line, names_a_party_by_what_it_has) {
     EXPECT_EQ(named({}), "");
 }
 
-TEST(line, keeps_what_fits_and_drops_the_rest) {
+TEST(line, truncates_what_does_not_fit) {
     const std::string ten(10, 'x');
     line l;
     for (int i = 0; i < 100; ++i) l.text(ten.c_str());
@@ -66,13 +66,13 @@ TEST(line, keeps_what_fits_and_drops_the_rest) {
     EXPECT_EQ(l.terminate().data(), std::string(capacity - 1, 'x')) << "the last makes room";
 }
 
-TEST(line, terminated_is_a_string) {
+TEST(line, is_a_c_string_when_terminated) {
     line l;
     for (std::size_t n = 1; n < 4; ++n)
         EXPECT_EQ(l.text("a").terminate().data(), std::string(n, 'a'));
 }
 
-TEST(line, write_hands_over_all_of_it_at_once) {
+TEST(line, write_uses_one_system_call) {
     int ends[2];
     ASSERT_EQ(pipe2(ends, O_DIRECT | O_NONBLOCK), 0);  // in packet mode one read is one write
     line{}.text("one ").text("packet").newline().write(ends[1]);
@@ -85,7 +85,7 @@ TEST(line, write_hands_over_all_of_it_at_once) {
 }
 
 // The file takes one byte, and signals when it is asked to take another.
-TEST(line_death, write_goes_on_where_a_single_byte_was_taken) {
+TEST(line_death, write_continues_after_a_partial_write) {
     const auto child = [] {
         std::FILE* const file = std::tmpfile();
         constexpr ::rlimit one_byte{1, 1};
@@ -97,7 +97,7 @@ TEST(line_death, write_goes_on_where_a_single_byte_was_taken) {
     EXPECT_EXIT(child(), ::testing::ExitedWithCode(3), "");
 }
 
-TEST(line, write_keeps_errno_and_bears_a_closed_descriptor) {
+TEST(line, write_preserves_errno_and_tolerates_a_closed_fd) {
     errno = 4711;
     line{}.text("to nobody").write(-1);
     EXPECT_EQ(errno, 4711);

@@ -45,7 +45,7 @@ TEST(list, is_empty_at_first) {
     l.check();
 }
 
-TEST(list, gives_back_in_order) {
+TEST(list, pops_in_order) {
     list<numbered> l;
     numbered a(1), b(2), c(3);
     l.push_back(b);
@@ -60,7 +60,7 @@ TEST(list, gives_back_in_order) {
     EXPECT_EQ(l.pop_front(), nullptr);
 }
 
-TEST(list, an_element_knows_whether_it_is_in_one) {
+TEST(list, reports_whether_an_element_is_linked) {
     list<numbered> l;
     numbered a;
     EXPECT_FALSE(a.linked());
@@ -74,7 +74,7 @@ TEST(list, an_element_knows_whether_it_is_in_one) {
     EXPECT_FALSE(a.linked());
 }
 
-TEST(list, any_element_may_leave) {
+TEST(list, can_remove_any_element) {
     for (int leaves = 1; leaves <= 3; ++leaves) {
         list<numbered> l;
         numbered a(1), b(2), c(3);
@@ -88,7 +88,7 @@ TEST(list, any_element_may_leave) {
     }
 }
 
-TEST(list, inserts_in_front_of_an_element) {
+TEST(list, inserts_before_an_element) {
     list<numbered> l;
     numbered a(1), b(2), c(3);
     l.push_back(c);
@@ -98,7 +98,7 @@ TEST(list, inserts_in_front_of_an_element) {
     drain(l);
 }
 
-TEST(list, a_splice_appends_all_and_leaves_none) {
+TEST(list, splice_moves_all_elements_to_the_end) {
     list<numbered> to, from;
     numbered a(1), b(2), c(3), d(4);
     to.splice(from);
@@ -120,7 +120,7 @@ TEST(list, a_splice_appends_all_and_leaves_none) {
     drain(to);
 }
 
-TEST(list, a_walk_may_remove_what_it_has_passed) {
+TEST(list, allows_removal_of_elements_already_iterated) {
     list<numbered> l;
     std::deque<numbered> all;
     for (int n = 0; n < 6; ++n) l.push_back(all.emplace_back(n));
@@ -137,7 +137,7 @@ struct by_age;
 struct by_name;
 struct person : list_node<by_age>, list_node<by_name> {};
 
-TEST(list, an_element_with_two_tags_is_in_two_lists) {
+TEST(list, element_with_two_tags_can_be_in_two_lists) {
     list<person, by_age> ages;
     list<person, by_name> names;
     person a, b;
@@ -155,7 +155,7 @@ TEST(list, an_element_with_two_tags_is_in_two_lists) {
     names.remove(b);
 }
 
-TEST(list, elements_and_lists_are_pinned) {
+TEST(list, elements_and_lists_are_nonmovable) {
     static_assert(!std::is_copy_constructible_v<numbered> &&
                   !std::is_move_constructible_v<numbered>);
     static_assert(!std::is_copy_assignable_v<numbered> && !std::is_move_assignable_v<numbered>);
@@ -165,7 +165,7 @@ TEST(list, elements_and_lists_are_pinned) {
 }
 
 // The same as a deque of pointers does, over random operations.
-TEST(list, a_glance_finds_the_first) {
+TEST(list, peek_finds_the_first_element) {
     list<numbered> l;
     numbered a(1);
     numbered b(2);
@@ -185,7 +185,7 @@ TEST(list, a_glance_finds_the_first) {
 }
 
 // Under TSan: the list changes under a lock that the peeking thread does not take.
-TEST(list, a_glance_needs_no_lock) {
+TEST(list, peek_needs_no_lock) {
     list<numbered> l;
     numbered a(1);
     numbered b(2);
@@ -207,7 +207,7 @@ TEST(list, a_glance_needs_no_lock) {
     other.join();
 }
 
-TEST(list, does_what_a_sequence_does) {
+TEST(list, matches_a_deque_under_random_operations) {
     list<numbered> l, other;
     std::deque<numbered> all(40);
     std::deque<numbered*> model;
@@ -238,7 +238,7 @@ TEST(list, does_what_a_sequence_does) {
 }
 
 #if WEFT_DEBUG && GTEST_HAS_DEATH_TEST
-TEST(list_death, an_element_is_in_one_list_at_most) {
+TEST(list_death, aborts_on_a_second_insert_or_removal) {
     list<numbered> l;
     numbered a;
     l.push_back(a);
@@ -247,7 +247,7 @@ TEST(list_death, an_element_is_in_one_list_at_most) {
     EXPECT_DEATH(l.remove(a), "list: an element to be removed is in no list");
 }
 
-TEST(list_death, an_element_outlives_its_place) {
+TEST(list_death, aborts_when_a_linked_element_or_list_is_destroyed) {
     EXPECT_DEATH(
         {
             list<numbered> l;

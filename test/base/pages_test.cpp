@@ -23,7 +23,7 @@ TEST(pages, are_zeroed_and_writable) {
     weft::detail::release_pages(p, bytes);
 }
 
-TEST(pages, are_gone_when_they_are_released) {
+TEST(pages, are_unmapped_when_released) {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     void* const p = weft::detail::try_acquire_pages(page);
     ASSERT_NE(p, nullptr);
@@ -34,7 +34,7 @@ TEST(pages, are_gone_when_they_are_released) {
     EXPECT_EQ(errno, ENOMEM);
 }
 
-TEST(pages, are_aligned_to_their_size_where_that_is_asked_for) {
+TEST(pages, are_aligned_to_their_size_on_request) {
     constexpr std::size_t bytes = 64 * 1024;
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     std::vector<void*> aligned, between;
@@ -64,7 +64,7 @@ std::size_t mapped_pages() {
 // So many and so large that the gaps of the process cannot hold them, and the mappings between them
 // put the next out of alignment. Twice the size is less than a huge page, because the system itself
 // aligns huge pages.
-TEST(pages, that_are_aligned_leave_no_others_beside_them) {
+TEST(pages, leave_no_extra_pages_mapped_when_aligned) {
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer maps pages of its own";
     constexpr std::size_t count = 32;
     constexpr std::size_t bytes = 512 * 1024;
@@ -83,7 +83,7 @@ TEST(pages, that_are_aligned_leave_no_others_beside_them) {
     EXPECT_EQ(mapped_pages(), before);
 }
 
-TEST(pages, that_cannot_be_had_are_null_and_errno_is_kept) {
+TEST(pages, are_null_with_errno_preserved_when_unavailable) {
     errno = 5;
     EXPECT_EQ(weft::detail::try_acquire_pages(SIZE_MAX / 4), nullptr);
     EXPECT_EQ(weft::detail::try_acquire_aligned_pages(SIZE_MAX / 4 + 1), nullptr);

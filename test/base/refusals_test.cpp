@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using weft::steady_now;
 using weft::detail::refusals;
 
-TEST(refusals, of_a_call_that_was_interrupted_cost_no_pause) {
+TEST(refusals, by_eintr_are_retried_without_a_pause) {
     refusals r;
     const auto began = steady_now();
     for (int i = 0; i < 999; ++i) r.met("call", EINTR);
@@ -23,7 +23,7 @@ TEST(refusals, of_a_call_that_was_interrupted_cost_no_pause) {
     EXPECT_FALSE(r.are_doubted());
 }
 
-TEST(refusals, of_what_is_short_pause_longer_each_time_and_are_told_once) {
+TEST(refusals, for_lack_of_resources_back_off_and_warn_once) {
     ::testing::internal::CaptureStderr();
     refusals r;
     const auto began = steady_now();
@@ -39,13 +39,13 @@ TEST(refusals, of_what_is_short_pause_longer_each_time_and_are_told_once) {
 
 using refusals_death = ::testing::Test;
 
-TEST(refusals_death, that_are_for_good_end_the_program_with_a_line) {
+TEST(refusals_death, that_are_permanent_exit_with_a_message) {
     for (const int error : {EPERM, ENOSYS, EBADF, EINVAL})
         EXPECT_EXIT(refusals().met("call", error), ::testing::ExitedWithCode(2),
                     "^weft: call is refused: .*; the program cannot go on without it\n$");
 }
 
-TEST(refusals_death, that_do_not_pass_end_it_as_well) {
+TEST(refusals_death, that_persist_exit_with_a_message) {
     for (const int error : {EINTR, ENFILE})
         EXPECT_EXIT(for (refusals r;;) r.met("call", error), ::testing::ExitedWithCode(2),
                     "weft: call is refused: .*; the program cannot go on without it\n$");

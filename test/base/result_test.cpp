@@ -28,7 +28,7 @@ result<void> store(bool well) {
     return failure(std::errc::no_buffer_space);
 }
 
-TEST(result, of_a_value_holds_it_and_a_zero_code) {
+TEST(result, with_a_value_has_a_zero_error_code) {
     const auto r = greet(true);
     EXPECT_TRUE(r);
     EXPECT_TRUE(r.has_value());
@@ -37,19 +37,19 @@ TEST(result, of_a_value_holds_it_and_a_zero_code) {
     EXPECT_FALSE(r.error());
 }
 
-TEST(result, of_a_failure_holds_the_code_and_no_value) {
+TEST(result, of_a_failure_has_the_code_and_no_value) {
     const auto r = greet(false);
     EXPECT_FALSE(r);
     EXPECT_FALSE(r.has_value());
     EXPECT_EQ(r.error(), full);
 }
 
-TEST(result, a_failure_is_made_of_an_errc_or_a_code) {
+TEST(result, failure_is_made_from_an_errc_or_a_code) {
     EXPECT_EQ(result<int>(failure(full)).error(), full);
     EXPECT_EQ(result<int>(failure(std::errc::no_buffer_space)).error(), full);
 }
 
-TEST(result, value_of_a_value_is_it_and_of_a_failure_throws_its_code) {
+TEST(result, value_returns_the_value_or_throws_the_error_code) {
     auto well = greet(true);
     EXPECT_EQ(well.value(), "hello");
     const auto ill = greet(false);
@@ -73,7 +73,7 @@ struct numbers {
     int* moves;
 };
 
-TEST(result, value_of_one_that_goes_lasts_as_long_as_the_loop_over_it) {
+TEST(result, value_of_a_temporary_outlives_a_range_for_loop) {
     int moves = 0;
     const auto read = [&] { return result<numbers>(std::in_place, moves); };
     int sum = 0;
@@ -84,7 +84,7 @@ TEST(result, value_of_one_that_goes_lasts_as_long_as_the_loop_over_it) {
     EXPECT_EQ(moves, 2) << "one move, as by a reference";
 }
 
-TEST(result, value_of_what_cannot_be_moved_stays_within) {
+TEST(result, value_works_for_a_nonmovable_type) {
     struct pinned {
         explicit pinned(int n) : number(n) {}
         pinned(const pinned&) = delete;
@@ -93,7 +93,7 @@ TEST(result, value_of_what_cannot_be_moved_stays_within) {
     EXPECT_EQ(result<pinned>(std::in_place, 7).value().number, 7);
 }
 
-TEST(result, value_or_gives_the_other_only_for_a_failure) {
+TEST(result, value_or_returns_the_default_only_for_a_failure) {
     EXPECT_EQ(greet(true).value_or("other"), "hello");
     EXPECT_EQ(greet(false).value_or("other"), "other");
     const auto kept = greet(true);
@@ -101,14 +101,14 @@ TEST(result, value_or_gives_the_other_only_for_a_failure) {
     EXPECT_EQ(*kept, "hello");
 }
 
-TEST(result, a_value_can_be_changed_in_place) {
+TEST(result, value_can_be_modified) {
     auto r = greet(true);
     r->push_back('!');
     *r += '?';
     EXPECT_EQ(*r, "hello!?");
 }
 
-TEST(result, carries_what_can_only_be_moved) {
+TEST(result, supports_move_only_types) {
     result<std::unique_ptr<int>> r = std::make_unique<int>(7);
     result<std::unique_ptr<int>> moved = std::move(r);
     const std::unique_ptr<int> taken = *std::move(moved);
@@ -131,7 +131,7 @@ TEST(result, destroys_its_value_once) {
     EXPECT_EQ(counted.use_count(), 1);
 }
 
-TEST(result, of_nothing_is_a_success_or_a_code) {
+TEST(result, of_void_is_success_or_an_error_code) {
     EXPECT_TRUE(store(true));
     EXPECT_FALSE(store(true).error());
     EXPECT_NO_THROW(store(true).value());
@@ -140,18 +140,18 @@ TEST(result, of_nothing_is_a_success_or_a_code) {
     EXPECT_THROW(store(false).value(), std::system_error);
 }
 
-TEST(result, of_a_zero_code_is_a_failure_still) {
+TEST(result, of_a_zero_error_code_is_still_a_failure) {
     EXPECT_FALSE(result<int>(failure(std::error_code{})));
     EXPECT_FALSE(result<void>(failure(std::error_code{})));
 }
 
-TEST(result, a_code_alone_is_not_a_result) {
+TEST(result, is_not_convertible_from_an_error_code) {
     EXPECT_FALSE((std::is_convertible_v<std::error_code, result<std::string>>));
     EXPECT_FALSE((std::is_convertible_v<std::error_code, result<void>>));
 }
 
 //
-TEST(result, is_assigned_and_swapped_whichever_of_the_two_either_side_holds) {
+TEST(result, assigns_and_swaps_values_and_errors_in_any_mix) {
     using text = result<std::string>;
     const text states[] = {std::string("one"), std::string("two, and too long to lie within"),
                            failure(full), failure(std::errc::timed_out)};
@@ -189,7 +189,7 @@ struct explained {
     std::string text;
 };
 
-TEST(result, of_an_error_of_ones_own_holds_it) {
+TEST(result, supports_a_custom_error_type) {
     const auto call = [](bool well) -> result<std::string, refusal> {
         if (well) return std::string("reply");
         return failure(refusal::busy);
@@ -201,7 +201,7 @@ TEST(result, of_an_error_of_ones_own_holds_it) {
     EXPECT_EQ(call(false).value_or("other"), "other");
 }
 
-TEST(result, tells_value_and_error_apart_that_are_of_one_type) {
+TEST(result, distinguishes_value_and_error_of_the_same_type) {
     const result<int, int> well = 1;
     const result<int, int> ill = failure(1);
     EXPECT_TRUE(well);
@@ -209,7 +209,7 @@ TEST(result, tells_value_and_error_apart_that_are_of_one_type) {
     EXPECT_EQ(*well, ill.error());
 }
 
-TEST(result, makes_value_and_error_where_they_lie) {
+TEST(result, emplaces_the_value_and_moves_the_error) {
     const result<std::string, explained> well(std::in_place, 3U, 'x');
     EXPECT_EQ(*well, "xxx");
     result<std::unique_ptr<int>, std::unique_ptr<int>> ill = failure(std::make_unique<int>(7));
@@ -217,7 +217,7 @@ TEST(result, makes_value_and_error_where_they_lie) {
     EXPECT_EQ(*taken, 7);
 }
 
-TEST(result, makes_its_error_of_what_the_failure_states) {
+TEST(result, converts_the_failures_error_to_its_own_type) {
     const result<int, std::string> text = failure("too long");
     EXPECT_EQ(text.error(), "too long");
     const result<int, std::errc> bare = failure(std::errc::timed_out);
@@ -225,7 +225,7 @@ TEST(result, makes_its_error_of_what_the_failure_states) {
     EXPECT_FALSE((std::is_convertible_v<failure<std::string>, result<int, int>>));
 }
 
-TEST(result, value_of_an_error_of_ones_own_throws_it) {
+TEST(result, value_throws_a_custom_error_as_bad_result) {
     const result<int, explained> ill = failure(explained(refusal::unknown, "no such player"));
     try {
         static_cast<void>(ill.value());
@@ -236,7 +236,7 @@ TEST(result, value_of_an_error_of_ones_own_throws_it) {
     }
 }
 
-TEST(result, of_nothing_may_have_an_error_of_ones_own) {
+TEST(result, of_void_supports_a_custom_error_type) {
     result<void, refusal> r;
     EXPECT_TRUE(r);
     r = failure(refusal::unknown);
@@ -246,7 +246,7 @@ TEST(result, of_nothing_may_have_an_error_of_ones_own) {
 }
 
 //
-TEST(result, of_large_and_small_is_assigned_and_swapped_whole) {
+TEST(result, assigns_and_swaps_types_of_different_size) {
     using mixed = result<std::array<char, 64>, char>;
     std::array<char, 64> wide{};
     wide.fill('w');

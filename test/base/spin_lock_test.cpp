@@ -18,7 +18,7 @@ static_assert(sizeof(spin_lock) == 1);
 static_assert(!std::is_copy_constructible_v<spin_lock> && !std::is_move_assignable_v<spin_lock>);
 constinit spin_lock needs_no_start;
 
-TEST(spin_lock, is_taken_by_one_at_a_time) {
+TEST(spin_lock, can_be_locked_only_once_until_unlocked) {
     spin_lock lock;
     EXPECT_TRUE(lock.try_lock());
     EXPECT_FALSE(lock.try_lock());
@@ -30,7 +30,7 @@ TEST(spin_lock, is_taken_by_one_at_a_time) {
 }
 
 // ThreadSanitizer checks the plain counter.
-TEST(spin_lock, excludes_and_shows_what_was_written_under_it) {
+TEST(spin_lock, excludes_real_threads_and_publishes_their_writes) {
     constexpr int threads = 4;
     const int rounds = slow ? 5'000 : 50'000;
     spin_lock lock;
@@ -54,7 +54,7 @@ TEST(spin_lock, excludes_and_shows_what_was_written_under_it) {
 
 // More threads want the lock than there are processors, and the owner yields its processor. A
 // waiter yields the processor back, so that this comes to an end.
-TEST(spin_lock, lets_a_holder_go_on_that_has_lost_its_processor) {
+TEST(spin_lock, yields_to_a_preempted_owner) {
     spin_lock lock;
     int entered = 0;
     std::vector<std::thread> all;

@@ -18,14 +18,14 @@ double cpu_seconds() {
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-TEST(spin_wait, that_lasts_leaves_the_processor_alone) {
+TEST(spin_wait, uses_little_cpu_when_it_lasts) {
     const double before = cpu_seconds();
     const auto end = steady_now() + 300ms;
     for (spin_wait w; steady_now() < end;) w.once();
     EXPECT_LT(cpu_seconds() - before, 0.1);
 }
 
-TEST(a_nap, takes_its_time) {
+TEST(a_nap, lasts_at_least_the_given_time) {
     const auto began = steady_now();
     weft::detail::nap(2ms);
     EXPECT_GE(steady_now() - began, 2ms);

@@ -12,7 +12,7 @@ namespace {
 using namespace weft;
 using namespace std::chrono_literals;
 
-TEST(system_mutex, lets_one_in_at_a_time_and_forgets_nobody) {
+TEST(system_mutex, admits_one_thread_at_a_time_and_loses_none) {
     constexpr int rounds = 20'000;
     system_mutex lock;
     int count = 0;
@@ -32,7 +32,7 @@ TEST(system_mutex, lets_one_in_at_a_time_and_forgets_nobody) {
     lock.unlock();
 }
 
-TEST(system_mutex, sleeps_while_another_thread_has_it) {
+TEST(system_mutex, blocks_while_another_thread_owns_it) {
     system_mutex lock;
     std::unique_lock held(lock);
     std::thread other([&] { const std::lock_guard too(lock); });
@@ -41,7 +41,7 @@ TEST(system_mutex, sleeps_while_another_thread_has_it) {
     other.join();
 }
 
-TEST(system_condition, tells_of_everything_that_changes_under_the_lock) {
+TEST(system_condition, misses_no_change_made_under_the_lock) {
     constexpr int items = 20'000;
     system_mutex lock;
     system_condition changed;
@@ -73,7 +73,7 @@ TEST(system_condition, tells_of_everything_that_changes_under_the_lock) {
     EXPECT_EQ(sum, items);
 }
 
-TEST(system_condition, ends_a_wait_when_its_time_has_come) {
+TEST(system_condition, wait_ends_at_its_deadline) {
     system_mutex lock;
     system_condition changed;
     std::unique_lock held(lock);

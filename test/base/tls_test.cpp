@@ -16,7 +16,7 @@ namespace {
 
 using weft::detail::this_tls_test_state;
 
-TEST(tls, each_thread_has_its_own_zero_initialised_variable) {
+TEST(tls, gives_each_thread_a_zero_initialised_variable) {
     this_tls_test_state().value = 5;
     tls_test_state* other = nullptr;
     std::thread([&other] {
@@ -28,7 +28,7 @@ TEST(tls, each_thread_has_its_own_zero_initialised_variable) {
     EXPECT_NE(other, &this_tls_test_state());
 }
 
-TEST(tls, the_accessor_and_the_language_name_the_same_variable) {
+TEST(tls, accessor_and_language_refer_to_the_same_variable) {
     EXPECT_EQ(&this_tls_test_state(), &weft_tls_test_state);
     EXPECT_EQ(&this_tls_test_state(), weft_tls_test_state_address());
 }
@@ -46,7 +46,7 @@ void body() {
     }
 }
 
-TEST(tls, a_function_that_changes_threads_sees_each_threads_own) {
+TEST(tls, function_that_migrates_sees_each_threads_variable) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizers are not told of this switch";
     alignas(16) static char stack[64 * 1024];
     getcontext(&body_context);

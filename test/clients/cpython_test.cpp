@@ -107,16 +107,16 @@ TEST_P(cpython, is_answered) {
     });
 }
 
-TEST_P(cpython, sleeps_all_at_once) { all_do_within(450ms, "time.sleep(0.3)"); }
+TEST_P(cpython, sleeps_concurrently) { all_do_within(450ms, "time.sleep(0.3)"); }
 
-TEST_P(cpython, reads_all_at_once) {
+TEST_P(cpython, reads_concurrently) {
     all_do_within(500ms, "assert get(" + quoted(server().url(300, "late")) + ") == 'late'");
 }
 
-TEST_P(cpython, holds_a_lock_over_a_wait) { expect_excludes("threading.Lock()"); }
+TEST_P(cpython, holds_a_lock_across_a_wait) { expect_excludes("threading.Lock()"); }
 
 // Its owner is identified by pthread_self().
-TEST_P(cpython, holds_a_recursive_lock_over_a_wait) {
+TEST_P(cpython, holds_a_recursive_lock_across_a_wait) {
     weft::hook::options o = weft::hook::get_options();
     o.pthread_self = true;
     weft::hook::set_options(o);
@@ -141,14 +141,14 @@ TEST_P(cpython, waits_for_events_of_threads_and_of_each_other) {
     EXPECT_TRUE(does("assert q.empty()"));
 }
 
-TEST_P(cpython, keeps_to_the_timeouts_that_it_is_given) {
+TEST_P(cpython, honours_its_timeouts) {
     ASSERT_TRUE(does("global held; held = threading.Lock(); assert held.acquire()"));
     all_do_within(450ms, "assert not held.acquire(timeout=0.3)");
     all_do_within(500ms, "assert fails(OSError, urllib.request.urlopen, " +
                              quoted(server().url() + "/never") + ", None, 0.3)");
 }
 
-TEST_P(cpython, runs_processes_all_at_once) {
+TEST_P(cpython, runs_processes_concurrently) {
     all_do_within(600ms,
                   "assert subprocess.run(['sh', '-c', 'sleep 0.3; echo hi; exit 3'],"
                   " capture_output=True).args[0] == 'sh'");
@@ -160,7 +160,7 @@ TEST_P(cpython, runs_processes_all_at_once) {
     });
 }
 
-TEST_P(cpython, runs_an_event_loop_for_each) {
+TEST_P(cpython, runs_an_event_loop_in_each_flow) {
     all_do_within(500ms, "asyncio.run(asyncio.sleep(0.3))");
 }
 

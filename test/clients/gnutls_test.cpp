@@ -126,9 +126,9 @@ TEST_P(gnutls, is_answered) { expect_echoes(10s, 10, 1000, 0ms); }
 
 TEST_P(gnutls, moves_megabytes) { expect_echoes(20s, 10, 3'000'000, 0ms); }
 
-TEST_P(gnutls, waits_all_at_once) { expect_echoes(700ms, 20, 1000, 300ms); }
+TEST_P(gnutls, waits_concurrently) { expect_echoes(700ms, 20, 1000, 300ms); }
 
-TEST_P(gnutls, keeps_to_the_timeouts_that_it_is_given) {
+TEST_P(gnutls, honours_its_timeouts) {
     const std::vector<socket_pair> silent(20);
     all_within(500ms, "20 times a timeout of 300 ms", 20, [&](int i) {
         const session s = ends().client(silent[static_cast<std::size_t>(i)].end(0));

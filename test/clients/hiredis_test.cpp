@@ -79,7 +79,7 @@ TEST_P(hiredis, is_answered) {
     });
 }
 
-TEST_P(hiredis, waits_a_thousandfold_at_once) {
+TEST_P(hiredis, has_a_thousand_concurrent_waits) {
     all_within(1.6s, "1000 times BLPOP key 1", 1000, [](int i) {
         const context c = connected();
         const reply r = ask(c, "BLPOP never:%d 1", i);
@@ -88,7 +88,7 @@ TEST_P(hiredis, waits_a_thousandfold_at_once) {
     });
 }
 
-TEST_P(hiredis, gives_each_what_is_its_own) {
+TEST_P(hiredis, delivers_each_reply_to_its_own_connection) {
     all(200, [](int i) {
         const context c = connected();
         if (i >= 100) {
@@ -99,7 +99,7 @@ TEST_P(hiredis, gives_each_what_is_its_own) {
     });
 }
 
-TEST_P(hiredis, has_its_pipelines_answered_in_order) {
+TEST_P(hiredis, receives_pipelined_replies_in_order) {
     all(20, [](int i) {
         const context c = connected();
         const std::string large(50'000, static_cast<char>('a' + i));
@@ -120,7 +120,7 @@ TEST_P(hiredis, connects_by_name) {
     });
 }
 
-TEST_P(hiredis, keeps_to_the_timeouts_that_it_is_given) {
+TEST_P(hiredis, honours_its_timeouts) {
     all_within(350ms, "100 times a timeout of 200 ms", 100, [](int i) {
         const context c = connected();
         ASSERT_EQ(::redisSetTimeout(c.get(), {0, 200'000}), REDIS_OK);
@@ -131,7 +131,7 @@ TEST_P(hiredis, keeps_to_the_timeouts_that_it_is_given) {
     });
 }
 
-TEST_P(hiredis, is_told_of_its_servers_death) {
+TEST_P(hiredis, reports_the_death_of_its_server) {
     expect_all_told(parties(), named("BLPOP"), server().program, [](int i, auto& inside) {
         const context c = connected();
         ++inside;
@@ -161,7 +161,7 @@ TEST_P(hiredis_in, can_be_stopped) {
     });
 }
 
-TEST_P(hiredis_in, unwinds_when_it_is_killed) {
+TEST_P(hiredis_in, unwinds_when_killed) {
     expect_killed_at_once("redisCommand(BLPOP)", [](bool& inside) {
         const context c(::redisConnect("127.0.0.1", server().port.number()));
         ASSERT_EQ(c->err, 0) << c->errstr;

@@ -185,17 +185,21 @@ TEST_P(libcurl, is_answered) {
     });
 }
 
-TEST_P(libcurl, gets_the_bytes_that_curl_gets) { expect_bytes_of_curl(parties(), server().http()); }
+TEST_P(libcurl, gets_the_same_bytes_as_curl) { expect_bytes_of_curl(parties(), server().http()); }
 
-TEST_P(libcurl, gets_them_by_name_too) { expect_bytes_of_curl(parties(), server().http_by_name()); }
+TEST_P(libcurl, gets_the_same_bytes_as_curl_by_name) {
+    expect_bytes_of_curl(parties(), server().http_by_name());
+}
 
-TEST_P(libcurl, gets_them_over_https_too) { expect_bytes_of_curl(parties(), server().https()); }
+TEST_P(libcurl, gets_the_same_bytes_as_curl_over_https) {
+    expect_bytes_of_curl(parties(), server().https());
+}
 
-TEST_P(libcurl, goes_where_it_is_sent) {
+TEST_P(libcurl, follows_redirects) {
     expect_bytes_of_curl(parties(), server().http_by_name() + "/moved");
 }
 
-TEST_P(libcurl, fails_as_it_does_alone) {
+TEST_P(libcurl, reports_the_same_errors_as_without_weft) {
     const loopback_port refusing;
     all_within(700ms, "100 transfers, 17 of which time out after 200 ms", party_count, [&](int i) {
         std::string body;
@@ -357,7 +361,7 @@ protected:
 };
 INSTANTIATE_FOR_ALL(libcurl_resolver);
 
-TEST_P(libcurl_resolver, looks_names_up_all_at_once) {
+TEST_P(libcurl_resolver, looks_names_up_concurrently) {
     all_within(700ms, "20 names, each of which takes 200 ms", 20, [](int i) {
         std::string body;
         const easy e = handle(body);
@@ -366,7 +370,7 @@ TEST_P(libcurl_resolver, looks_names_up_all_at_once) {
     });
 }
 
-TEST_P(libcurl_resolver, holds_no_other_up_by_a_slow_name) {
+TEST_P(libcurl_resolver, keeps_a_slow_name_from_delaying_other_names) {
     std::atomic<int> others{0};
     all(20, [&](int i) {
         std::string body;
@@ -395,7 +399,7 @@ TEST_P(libcurl_resolver_in, can_be_stopped) {
     });
 }
 
-TEST_P(libcurl, is_told_of_its_servers_death) {
+TEST_P(libcurl, reports_the_death_of_its_server) {
     expect_all_told(parties(), named("curl_easy_perform"), server().program,
                     [](int i, auto& inside) {
                         std::string body;

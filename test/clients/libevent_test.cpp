@@ -44,7 +44,7 @@ INSTANTIATE_FOR_FIBERS(libevent_in);
 
 TEST_P(libevent, is_answered) { weft::testing::expect_answers_in_turn<libevent_loop>(parties()); }
 
-TEST_P(libevent, waits_all_at_once) {
+TEST_P(libevent, waits_concurrently) {
     all_within(500ms, "100 times a timer of 300 ms", 100,
                [](int) { weft::testing::run_for<libevent_loop>(0.3); });
 }

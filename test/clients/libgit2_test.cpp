@@ -107,13 +107,13 @@ TEST_P(libgit2, is_answered) {
     });
 }
 
-TEST_P(libgit2, waits_all_at_once) {
+TEST_P(libgit2, waits_concurrently) {
     // HEAD and a branch. For each, the server starts four processes.
     all_within(1.5s, "8 times the names, after 300 ms", 8,
                [](int) { EXPECT_EQ(names_of(server().url("late")), 2u); });
 }
 
-TEST_P(libgit2, says_what_fails) {
+TEST_P(libgit2, reports_what_failed) {
     const loopback_port refusing;
     all(10, [&](int i) {
         EXPECT_EQ(names_of(i % 2 == 0 ? server().url("none") : git_server::url_of(refusing)), 0u);

@@ -134,7 +134,7 @@ TEST_P(libldap, is_answered) {
     });
 }
 
-TEST_P(libldap, keeps_to_the_timeouts_that_it_is_given) {
+TEST_P(libldap, honours_its_timeouts) {
     loopback_port silent;
     silent.be_silent();
     all_within(500ms, "50 times a timeout of 300 ms", 50, [&](int) {

@@ -110,14 +110,14 @@ TEST_P(libmariadb, is_answered) {
     });
 }
 
-TEST_P(libmariadb, waits_a_hundredfold_at_once) {
+TEST_P(libmariadb, has_a_hundred_concurrent_waits) {
     all_within(1.2s, "100 times do sleep(0.5)", 100, [](int) {
         const connection c = connected();
         EXPECT_EQ(query(c, "do sleep(0.5)"), 0) << ::mysql_error(c.get());
     });
 }
 
-TEST_P(libmariadb, tells_every_error_to_whom_it_concerns) {
+TEST_P(libmariadb, reports_each_error_to_the_connection_that_caused_it) {
     all(100, [](int i) {
         const connection c = connected();
         const std::string number = "party " + std::to_string(i) + " of 100";
@@ -147,7 +147,7 @@ TEST_P(libmariadb, connects_by_name) {
 }
 
 // More than buffers hold, both ways.
-TEST_P(libmariadb, carries_what_is_long) {
+TEST_P(libmariadb, carries_more_than_buffers_hold) {
     all(10, [](int i) {
         const connection c = connected();
         const std::string large(1'000'000, static_cast<char>('a' + i));
@@ -156,7 +156,7 @@ TEST_P(libmariadb, carries_what_is_long) {
 }
 
 // A second is the least limit that the library accepts.
-TEST_P(libmariadb, keeps_to_the_timeouts_that_it_is_given) {
+TEST_P(libmariadb, honours_its_timeouts) {
     all_within(1.4s, "100 times a read timeout of 1 s", 100, [](int) {
         const connection c = unconnected();
         const unsigned limit_seconds = 1;
@@ -170,7 +170,7 @@ TEST_P(libmariadb, keeps_to_the_timeouts_that_it_is_given) {
 }
 
 // Finer ones are the fiber's to set.
-TEST_P(libmariadb_in, keeps_to_the_timeouts_of_its_fiber) {
+TEST_P(libmariadb_in, honours_the_timeouts_of_its_fiber) {
     seconds longest{};
     all(100, [&](int) {
         const connection c = connected();
@@ -185,7 +185,7 @@ TEST_P(libmariadb_in, keeps_to_the_timeouts_of_its_fiber) {
     expect_within(250ms, named("a read timeout of 200 ms"), longest);
 }
 
-TEST_P(libmariadb, is_told_of_its_servers_death) {
+TEST_P(libmariadb, reports_the_death_of_its_server) {
     expect_all_told(parties(), named("mysql_real_query"), server().program, [](int, auto& inside) {
         const connection c = connected();
         ++inside;

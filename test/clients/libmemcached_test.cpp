@@ -177,7 +177,7 @@ private:
     std::uint64_t counted_ = 0;
 };
 
-TEST_P(libmemcached, gives_a_hundred_thousand_right_answers) {
+TEST_P(libmemcached, returns_a_hundred_thousand_correct_answers) {
     all_within(30s, "100 000 operations", 100, [](int i) {
         // No customer has had these keys before.
         static std::atomic<int> customers = 0;
@@ -194,7 +194,7 @@ public:
     ~asleep() { server().program.resume(); }
 };
 
-TEST_P(libmemcached, keeps_to_the_timeouts_that_it_is_given) {
+TEST_P(libmemcached, honours_its_timeouts) {
     const asleep night;
     all_within(350ms, "100 times a timeout of 200 ms", 100, [](int) {
         const client c = connected();
@@ -205,7 +205,7 @@ TEST_P(libmemcached, keeps_to_the_timeouts_that_it_is_given) {
     });
 }
 
-TEST_P(libmemcached, is_told_of_its_servers_death) {
+TEST_P(libmemcached, reports_the_death_of_its_server) {
     server().program.suspend();
     expect_all_told(parties(), named("memcached_get"), server().program, [](int, auto& inside) {
         const client c = connected();

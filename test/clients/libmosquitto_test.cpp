@@ -97,7 +97,7 @@ TEST_P(libmosquitto, is_answered) {
     });
 }
 
-TEST_P(libmosquitto, waits_all_at_once) {
+TEST_P(libmosquitto, waits_concurrently) {
     all_within(600ms, "50 times mosquitto_loop of 300 ms", 50, [](int) {
         subscriber s;
         const stopwatch own;

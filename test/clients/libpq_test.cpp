@@ -64,7 +64,7 @@ TEST_P(libpq, is_answered) {
         });
 }
 
-TEST_P(libpq, waits_a_hundredfold_at_once) {
+TEST_P(libpq, has_a_hundred_concurrent_waits) {
     all_within(1.2s, "100 times select pg_sleep(0.5)", 100, [](int i) {
         const connection c = connected();
         EXPECT_EQ(text(ask(c, "select " + std::to_string(i) + " from pg_sleep(0.5)")),
@@ -74,7 +74,7 @@ TEST_P(libpq, waits_a_hundredfold_at_once) {
 
 // Every second one ends in an error, of three kinds: of the query, of its own session, which the
 // server ends, and of the handshake, as the server is not the one it trusts.
-TEST_P(libpq, tells_every_error_to_whom_it_concerns) {
+TEST_P(libpq, reports_each_error_to_the_connection_that_caused_it) {
     all_within(1.2s, "100 times pg_sleep(0.5) over TLS, half end in errors", 100, [](int i) {
         const std::string number = "party " + std::to_string(i) + " of 100";
         if (i % 6 == 5) {
@@ -110,7 +110,7 @@ TEST_P(libpq, tells_every_error_to_whom_it_concerns) {
 }
 
 // More than buffers hold, both ways.
-TEST_P(libpq, carries_what_is_long) {
+TEST_P(libpq, carries_more_than_buffers_hold) {
     for (const std::string& how : {server().in_the_clear(), server().over_tls()})
         all(10, [&](int i) {
             const connection c = connected(how);
@@ -123,7 +123,7 @@ TEST_P(libpq, carries_what_is_long) {
 }
 
 // The way of libpq's own documentation: the caller waits for the socket.
-TEST_P(libpq, hears_of_notifications) {
+TEST_P(libpq, receives_notifications) {
     std::atomic<int> listening = 0;
     all(20, [&](int i) {
         const connection c = connected();
@@ -144,7 +144,7 @@ TEST_P(libpq, hears_of_notifications) {
     });
 }
 
-TEST_P(libpq, is_told_of_its_servers_death) {
+TEST_P(libpq, reports_the_death_of_its_server) {
     for (const std::string& how : {server().in_the_clear(), server().over_tls()}) {
         const bool tls = how == server().over_tls();
         expect_all_told(parties(), named(tls ? "pg_sleep over TLS" : "pg_sleep"), server().program,

@@ -36,14 +36,14 @@ TEST_P(libpqxx, is_answered) {
     });
 }
 
-TEST_P(libpqxx, waits_all_at_once) {
+TEST_P(libpqxx, waits_concurrently) {
     all_within(700ms, "25 times select pg_sleep(0.3)", 25, [](int) {
         pqxx::connection c(server().in_the_clear());
         pqxx::nontransaction(c).exec("select pg_sleep(0.3)");
     });
 }
 
-TEST_P(libpqxx, throws_what_the_server_says) {
+TEST_P(libpqxx, throws_the_error_that_the_server_reports) {
     all(50, [](int i) {
         pqxx::connection c(server().over_tls());
         pqxx::nontransaction w(c);

@@ -98,7 +98,7 @@ TEST_P(librabbitmq, is_answered) {
     });
 }
 
-TEST_P(librabbitmq, keeps_to_the_timeouts_that_it_is_given) {
+TEST_P(librabbitmq, honours_its_timeouts) {
     const ::timeval limit{0, 300'000};
     all_within(600ms, "20 times a timeout of 300 ms", 20, [&](int i) {
         const client c;

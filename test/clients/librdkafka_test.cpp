@@ -109,7 +109,7 @@ TEST_P(librdkafka, is_answered) {
     });
 }
 
-TEST_P(librdkafka, waits_for_messages_all_at_once) {
+TEST_P(librdkafka, waits_for_messages_concurrently) {
     std::vector<client> idle;
     for (int i = 0; i < party_count; ++i) idle.push_back(consumer("idle"));
     all_within(500ms, "10 times rd_kafka_consumer_poll of 300 ms", party_count, [&](int i) {

@@ -112,16 +112,16 @@ TEST_P(libsoup, is_answered) {
     });
 }
 
-TEST_P(libsoup, waits_all_at_once) {
+TEST_P(libsoup, waits_concurrently) {
     all_within(600ms, "20 answers after 300 ms", 20,
                [](int) { EXPECT_EQ(get(server().url(300, "late")).first, "late"); });
 }
 
-TEST_P(libsoup, has_loops_that_answer_each_other) {
+TEST_P(libsoup, runs_loops_that_answer_each_other) {
     weft::testing::expect_answers_in_turn<glib_loop>(parties());
 }
 
-TEST_P(libsoup, has_loops_that_wait_all_at_once) {
+TEST_P(libsoup, runs_loops_that_wait_concurrently) {
     all_within(500ms, "100 times a timer of 300 ms", 100,
                [](int) { weft::testing::run_for<glib_loop>(0.3); });
 }
@@ -135,11 +135,11 @@ TEST_P(libsoup_in, can_be_stopped) {
     });
 }
 
-TEST_P(libsoup_in, has_loops_that_can_be_stopped) {
+TEST_P(libsoup_in, runs_loops_that_can_be_stopped) {
     weft::testing::expect_loop_stopped_at_once<glib_loop>("g_main_loop_run");
 }
 
-TEST_P(libsoup_in, is_unwound_where_nobody_tells_its_loop) {
+TEST_P(libsoup_in, is_unwound_when_its_loop_is_not_notified_of_the_stop) {
     if (WEFT_TEST_ASAN) GTEST_SKIP() << "what glib holds where it is unwound is lost";
     weft::testing::seconds best = 1h;
     for (int trial = 0; trial < 3; ++trial)

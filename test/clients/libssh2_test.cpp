@@ -132,7 +132,7 @@ TEST_P(libssh2, is_answered) {
     });
 }
 
-TEST_P(libssh2, waits_all_at_once) {
+TEST_P(libssh2, waits_concurrently) {
     // To log in costs both sides more than the wait.
     std::vector<std::unique_ptr<client>> clients;
     for (int i = 0; i < 10; ++i) {
@@ -144,7 +144,7 @@ TEST_P(libssh2, waits_all_at_once) {
     });
 }
 
-TEST_P(libssh2, keeps_to_the_timeouts_that_it_is_given) {
+TEST_P(libssh2, honours_its_timeouts) {
     loopback_port silent;
     silent.be_silent();
     all_within(500ms, "20 times a timeout of 300 ms", 20, [&](int) {

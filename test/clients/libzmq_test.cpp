@@ -91,9 +91,9 @@ INSTANTIATE_FOR_FIBERS(libzmq_in);
 
 TEST_P(libzmq, is_answered) { expect_answers(10, 20, 0ms, 10s); }
 
-TEST_P(libzmq, waits_all_at_once) { expect_answers(50, 1, 300ms, 550ms); }
+TEST_P(libzmq, waits_concurrently) { expect_answers(50, 1, 300ms, 550ms); }
 
-TEST_P(libzmq, keeps_to_the_timeouts_that_it_is_given) {
+TEST_P(libzmq, honours_its_timeouts) {
     const context c(::zmq_ctx_new());
     const answerer silent(c);
     all_within(500ms, "50 times a timeout of 300 ms", 50, [&](int) {

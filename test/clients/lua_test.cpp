@@ -45,14 +45,14 @@ TEST_P(lua, is_answered) {
     });
 }
 
-TEST_P(lua, waits_all_at_once) {
+TEST_P(lua, waits_concurrently) {
     all_within(600ms, "20 answers after 300 ms", 20,
                [](int) { EXPECT_EQ(got(server().url(300, "late")), "late"); });
     all_within(500ms, "20 times socket.sleep(0.3)", 20,
                [](int) { EXPECT_EQ(result_of("socket.sleep(0.3); return 'slept'"), "slept"); });
 }
 
-TEST_P(lua, talks_to_itself) {
+TEST_P(lua, connects_to_its_own_listener) {
     all(20, [](int i) {
         const std::string sent = std::to_string(i);
         EXPECT_EQ(result_of(R"(
@@ -72,7 +72,7 @@ TEST_P(lua, talks_to_itself) {
     });
 }
 
-TEST_P(lua, keeps_to_the_timeouts_that_it_is_given) {
+TEST_P(lua, honours_its_timeouts) {
     all_within(500ms, "20 times a timeout of 300 ms", 20, [](int) {
         EXPECT_EQ(result_of("http.TIMEOUT = 0.3; return select(2, http.request('" + server().url() +
                             "/never'))"),

@@ -99,12 +99,12 @@ INSTANTIATE_FOR_FIBERS(sqlite_in);
 
 TEST_P(sqlite, is_answered) { write_by_one_connection(); }
 
-TEST_P(sqlite_in, keeps_what_is_written_by_one_connection_each_of_twenty_times) {
+TEST_P(sqlite_in, keeps_all_writes_of_one_connection_in_twenty_runs) {
     // Its other calls on files are made as ever.
     for (int run = 0; run < 20; ++run) write_by_one_connection("pragma synchronous = off");
 }
 
-TEST_P(sqlite, keeps_what_is_written_by_as_many_connections) {
+TEST_P(sqlite, keeps_all_writes_of_many_connections) {
     const database d;
     all(party_count, [&](int i) {
         const connection c = opened(d.path());
@@ -114,7 +114,7 @@ TEST_P(sqlite, keeps_what_is_written_by_as_many_connections) {
     d.expect_whole();
 }
 
-TEST_P(sqlite, waits_for_a_lock_all_at_once) {
+TEST_P(sqlite, waits_for_a_lock_concurrently) {
     const database d;
     const connection holder = opened(d.path());
     ASSERT_EQ(tell(holder, "begin exclusive"), SQLITE_OK);

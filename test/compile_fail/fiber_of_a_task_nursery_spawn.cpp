@@ -1,4 +1,4 @@
-// expect: the function of a fiber returns a task, which nobody awaits
+// expect: the function of a fiber returns a task that is never awaited
 // It would end at once, and its task would never have run.
 #include "weft/fiber/nursery.hpp"
 #include "weft/task/task.hpp"

@@ -1,4 +1,4 @@
-// expect: the function returns a task, which nobody awaits
+// expect: the function returns a task that is never awaited
 // It would be called, and its task would never have run.
 #include "weft/sched/blocking.hpp"
 #include "weft/task/task.hpp"
@@ -9,5 +9,5 @@ void use() {
 #else
     const auto waits = []() -> weft::task<> { co_return; };
 #endif
-    weft::blocking(waits);
+    weft::run_blocking(waits);
 }

@@ -1,4 +1,4 @@
-// expect: the function returns a task, which nobody awaits
+// expect: the function returns a task that is never awaited
 // Its future would have its value at once, and the task would never have run.
 #include "weft/future/promise.hpp"
 #include "weft/task/task.hpp"

@@ -1,4 +1,4 @@
-// expect: the function returns a task, which nobody awaits
+// expect: the function returns a task that is never awaited
 // It would end at once, and its task would never have run.
 #include "weft/future/packaged_task.hpp"
 #include "weft/task/task.hpp"

@@ -1,4 +1,4 @@
-// expect: the function returns a task, which nobody awaits
+// expect: the function returns a task that is never awaited
 // It would be called, and its task would never have run.
 #include "weft/sched/loop.hpp"
 #include "weft/task/task.hpp"

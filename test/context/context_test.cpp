@@ -88,31 +88,31 @@ private:
 void* as_word(std::uintptr_t n) { return reinterpret_cast<void*>(n); }
 std::uintptr_t as_number(void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
-TEST(context, brings_words_both_ways_and_says_who_came) {
-    other_party party([](other_party& p) {
+TEST(context, passes_words_both_ways_and_reports_the_previous_context) {
+    other_party agent([](other_party& p) {
         for (;;) {
             if (p.from != &p.main) std::abort();
             p.leave(as_word(as_number(p.word) * 2));
         }
     });
-    for (std::uintptr_t n = 1; n < 100; ++n) EXPECT_EQ(as_number(party.run(as_word(n))), 2 * n);
+    for (std::uintptr_t n = 1; n < 100; ++n) EXPECT_EQ(as_number(agent.run(as_word(n))), 2 * n);
 }
 
-TEST(context, leaves_when_its_function_returns) {
-    other_party party([](other_party& p) { p.leave(as_word(1)); });
-    EXPECT_EQ(party.run(nullptr), as_word(1));
-    EXPECT_EQ(party.run(nullptr), nullptr);
-    EXPECT_EQ(party.escaped_with, "");
+TEST(context, switches_back_when_its_function_returns) {
+    other_party agent([](other_party& p) { p.leave(as_word(1)); });
+    EXPECT_EQ(agent.run(nullptr), as_word(1));
+    EXPECT_EQ(agent.run(nullptr), nullptr);
+    EXPECT_EQ(agent.escaped_with, "");
 }
 
-TEST(context, catches_what_leaves_its_function) {
-    other_party party([](other_party& p) {
+TEST(context, catches_an_exception_that_leaves_its_function) {
+    other_party agent([](other_party& p) {
         p.leave(as_word(1));
         throw std::string("out");
     });
-    party.run(nullptr);
-    EXPECT_EQ(party.run(nullptr), nullptr);
-    EXPECT_EQ(party.escaped_with, "out");
+    agent.run(nullptr);
+    EXPECT_EQ(agent.run(nullptr), nullptr);
+    EXPECT_EQ(agent.escaped_with, "out");
     EXPECT_EQ(std::current_exception(), nullptr);
 }
 
@@ -129,11 +129,11 @@ TEST(context, catches_what_leaves_its_function) {
 }
 
 TEST(context, keeps_the_stack_aligned_at_entry_and_after_each_switch) {
-    other_party party([](other_party& p) {
+    other_party agent([](other_party& p) {
         for (;;) p.leave(as_word(aligned_here() ? 1 : 2));
     });
     for (int i = 0; i < 3; ++i) {
-        EXPECT_EQ(party.run(nullptr), as_word(1));
+        EXPECT_EQ(agent.run(nullptr), as_word(1));
         EXPECT_TRUE(aligned_here());
     }
 }
@@ -159,13 +159,13 @@ TEST(context, keeps_the_stack_aligned_at_entry_and_after_each_switch) {
     return wrong;
 }
 
-TEST(context, keeps_what_either_side_has_in_registers) {
+TEST(context, preserves_registers_on_both_sides) {
     static std::uint64_t wrong;
     wrong = 0;
-    other_party party([](other_party& p) {
+    other_party agent([](other_party& p) {
         for (std::uint64_t seed = 7;; seed += 2) wrong |= hold_many(seed, p, true);
     });
-    for (std::uint64_t seed = 1000; seed < 1100; ++seed) wrong |= hold_many(seed, party, false);
+    for (std::uint64_t seed = 1000; seed < 1100; ++seed) wrong |= hold_many(seed, agent, false);
     EXPECT_EQ(wrong, 0u);
 }
 
@@ -182,23 +182,23 @@ TEST(context, keeps_what_either_side_has_in_registers) {
     return kept;
 }
 
-TEST(context, keeps_what_either_side_has_in_memory) {
+TEST(context, preserves_stack_memory_on_both_sides) {
     static bool kept;
     kept = true;
-    other_party party([](other_party& p) {
+    other_party agent([](other_party& p) {
         for (char mark = 'a';; ++mark) kept = keeps_locals(p, true, mark) && kept;
     });
-    for (char mark = 'A'; mark < 'Z'; ++mark) kept = keeps_locals(party, false, mark) && kept;
+    for (char mark = 'A'; mark < 'Z'; ++mark) kept = keeps_locals(agent, false, mark) && kept;
     EXPECT_TRUE(kept);
 }
 
 #if WEFT_X86_64 && !WEFT_BACKEND_UCONTEXT
 // The same with known registers: each side fills all callee-saved ones with its own pattern, by
 // hand.
-TEST(context, keeps_variables_that_are_bound_to_registers) {
+TEST(context, preserves_variables_bound_to_registers) {
     static std::uint64_t wrong;
     wrong = 0;
-    other_party party([](other_party& p) {
+    other_party agent([](other_party& p) {
         for (std::uint64_t pattern = 0x5555;; ++pattern) {
             std::uint64_t b, c, d, e;
             asm volatile("mov %4, %0\n\tmov %4, %1\n\tmov %4, %2\n\tmov %4, %3"
@@ -214,7 +214,7 @@ TEST(context, keeps_variables_that_are_bound_to_registers) {
         asm volatile("mov %4, %0\n\tmov %4, %1\n\tmov %4, %2\n\tmov %4, %3"
                      : "=&r"(b), "=&r"(c), "=&r"(d), "=&r"(e)
                      : "r"(pattern));
-        party.run(as_word(1));
+        agent.run(as_word(1));
         asm volatile("" : "+r"(b), "+r"(c), "+r"(d), "+r"(e));
         wrong |= (b ^ pattern) | (c ^ pattern) | (d ^ pattern) | (e ^ pattern);
     }
@@ -222,23 +222,23 @@ TEST(context, keeps_variables_that_are_bound_to_registers) {
 }
 #endif
 
-TEST(context, knows_where_its_stack_pointer_is) {
+TEST(context, reports_its_saved_stack_pointer) {
     static std::uintptr_t local_of_party;
-    other_party party([](other_party& p) {
+    other_party agent([](other_party& p) {
         char local = 0;
         local_of_party = reinterpret_cast<std::uintptr_t>(&local);
         p.leave(as_word(1));
     });
-    party.run(nullptr);
-    const std::byte* sp = static_cast<std::byte*>(party.stack_pointer());
-    EXPECT_GE(sp, party.memory);
-    EXPECT_LT(sp, party.memory + sizeof party.memory);
+    agent.run(nullptr);
+    const std::byte* sp = static_cast<std::byte*>(agent.stack_pointer());
+    EXPECT_GE(sp, agent.memory);
+    EXPECT_LT(sp, agent.memory + sizeof agent.memory);
     if (!WEFT_ASAN) {
         // A leaf may keep its locals in the 128 bytes below the stack pointer.
         EXPECT_LE(reinterpret_cast<std::uintptr_t>(sp), local_of_party + 128);
     }
-    EXPECT_GT(party.outermost(party.memory + sizeof party.memory), party.stack_pointer());
-    party.run(nullptr);
+    EXPECT_GT(agent.outermost(agent.memory + sizeof agent.memory), agent.stack_pointer());
+    agent.run(nullptr);
 }
 
 // The handler has no stack of its own: it runs on whichever the switch is at.
@@ -250,7 +250,7 @@ void let_handlers_run() {
     if (WEFT_TSAN) ::pthread_sigmask(SIG_BLOCK, nullptr, nullptr);
 }
 
-TEST(context, is_switched_under_signals_at_any_instruction) {
+TEST(context, survives_signals_at_any_instruction_of_a_switch) {
     // A run is two switches: 10^8 of them where they are as fast as they are meant to be.
     constexpr int enough =
         WEFT_TSAN || WEFT_ASAN || WEFT_DEBUG || WEFT_BACKEND_UCONTEXT ? 1'000'000 : 50'000'000;
@@ -263,12 +263,12 @@ TEST(context, is_switched_under_signals_at_any_instruction) {
     ::setitimer(ITIMER_PROF, &each_ms, nullptr);
     signals_seen = 0;
 
-    other_party party([](other_party& p) {
+    other_party agent([](other_party& p) {
         for (;; let_handlers_run()) p.leave(as_word(1));
     });
     int runs = 0;
     // Until some signals have come, however fast the switches are.
-    for (; runs < enough || signals_seen < 3; ++runs, let_handlers_run()) party.run(nullptr);
+    for (; runs < enough || signals_seen < 3; ++runs, let_handlers_run()) agent.run(nullptr);
 
     const itimerval never = {};
     ::setitimer(ITIMER_PROF, &never, nullptr);
@@ -292,20 +292,20 @@ bool masks_it() {
 
 // A context that blocks a signal blocks it in its thread, whichever context runs there next.
 TEST(context, leaves_the_signal_mask_to_the_thread) {
-    other_party party([](other_party& p) {
+    other_party agent([](other_party& p) {
         mask_one_signal(SIG_BLOCK);
         p.leave(nullptr);
         p.leave(as_word(masks_it()));
     });
-    party.run(nullptr);
+    agent.run(nullptr);
     EXPECT_TRUE(masks_it());
     mask_one_signal(SIG_UNBLOCK);
-    EXPECT_FALSE(party.run(nullptr));
+    EXPECT_FALSE(agent.run(nullptr));
     EXPECT_FALSE(masks_it());
 }
 
 #if WEFT_BACKEND_UCONTEXT
-TEST(context_death, by_ucontext_says_that_the_signal_mask_is_refused) {
+TEST(context_death, by_ucontext_reports_a_refused_rt_sigprocmask) {
     static other_party made([](other_party&) {});
     const auto refuse = [] {
         if (!testing::without_call(SYS_rt_sigprocmask, EPERM)) ::_exit(2);
@@ -320,8 +320,8 @@ TEST(context_death, by_ucontext_says_that_the_signal_mask_is_refused) {
 TEST(context, ends_a_backtrace_at_its_entry) {
     static int depth;
     static void* frames[64];
-    other_party party([](other_party&) { depth = ::backtrace(frames, 64); });
-    party.run(nullptr);
+    other_party agent([](other_party&) { depth = ::backtrace(frames, 64); });
+    agent.run(nullptr);
     EXPECT_GE(depth, 2) << "the caller, and the entry";
     EXPECT_LT(depth, 12);
 #if !WEFT_BACKEND_UCONTEXT
@@ -337,40 +337,40 @@ annotated_context below_the_chain;
 void* end_of_chain;
 
 void look_up_the_chain(context* from, context* self, void* word) {
-    auto& party = *static_cast<annotated_context*>(self);
-    arrived(party, {word, from, self});
+    auto& agent = *static_cast<annotated_context*>(self);
+    arrived(agent, {word, from, self});
     end_of_chain = *static_cast<void**>(__builtin_frame_address(0));
-    annotated_switch_last(party, below_the_chain, nullptr);
+    annotated_switch_last(agent, below_the_chain, nullptr);
 }
 
 // So that a profiler that walks frame pointers stops there, whatever was in the context's memory.
 TEST(context, ends_a_chain_of_frame_pointers_at_its_entry) {
     static const entry_point point = {look_up_the_chain, nullptr, nullptr};
     alignas(64) static std::byte memory[64 * 1024];
-    annotated_context party;
-    party.bp = end_of_chain = &party;
-    party.make(memory, memory + sizeof memory, point);
+    annotated_context agent;
+    agent.bp = end_of_chain = &agent;
+    agent.make(memory, memory + sizeof memory, point);
     below_the_chain.adopt_running();
-    annotated_switch(below_the_chain, party, nullptr);
+    annotated_switch(below_the_chain, agent, nullptr);
     EXPECT_EQ(end_of_chain, nullptr);
-    party.retire();
+    agent.retire();
 }
 #endif
 
 #if WEFT_TSAN
-TEST(context, tells_thread_sanitizer_which_party_runs) {
+TEST(context, reports_the_running_context_to_thread_sanitizer) {
     static void* inside;
-    other_party party([](other_party& p) {
+    other_party agent([](other_party& p) {
         inside = __tsan_get_current_fiber();
         p.leave(as_word(1));
     });
-    void* const fiber = party.tsan.fiber;
-    party.run(nullptr);
+    void* const fiber = agent.tsan.fiber;
+    agent.run(nullptr);
     EXPECT_EQ(inside, fiber);
-    EXPECT_EQ(__tsan_get_current_fiber(), party.main.tsan.fiber);
-    EXPECT_NE(inside, party.main.tsan.fiber);
-    party.retire();
-    EXPECT_EQ(party.tsan.fiber, nullptr) << "one that is not given back is leaked";
+    EXPECT_EQ(__tsan_get_current_fiber(), agent.main.tsan.fiber);
+    EXPECT_NE(inside, agent.main.tsan.fiber);
+    agent.retire();
+    EXPECT_EQ(agent.tsan.fiber, nullptr) << "one that is not given back is leaked";
 }
 #endif
 

@@ -11,12 +11,12 @@
 namespace weft::detail {
 namespace {
 
-TEST(exception_state, is_empty_where_nothing_is_in_flight) {
+TEST(exception_state, is_empty_without_exceptions_in_flight) {
     EXPECT_EQ(thread_exception_state().bits(), 0u);
     std::thread([] { EXPECT_EQ(thread_exception_state().bits(), 0u); }).join();
 }
 
-TEST(exception_state, is_each_threads_own) {
+TEST(exception_state, is_separate_for_each_thread) {
     const exception_state* here = &thread_exception_state();
     EXPECT_EQ(here, &thread_exception_state());
     std::thread([=] { EXPECT_NE(here, &thread_exception_state()); }).join();
@@ -33,7 +33,7 @@ TEST(exception_state, is_not_empty_in_a_handler) {
 }
 
 // The words of a runtime: an exception's address is above the first 64 KiB.
-TEST(exception_state, is_empty_only_where_both_words_are_zero) {
+TEST(exception_state, is_empty_only_when_both_words_are_zero) {
     EXPECT_EQ((exception_state{nullptr, 0}.bits()), 0u);
     EXPECT_NE((exception_state{nullptr, 1}.bits()), 0u);
     EXPECT_NE((exception_state{nullptr, 0xffff}.bits()), 0u);
@@ -41,7 +41,7 @@ TEST(exception_state, is_empty_only_where_both_words_are_zero) {
         EXPECT_NE((exception_state{reinterpret_cast<void*>(at), 0}.bits()), 0u) << at;
 }
 
-TEST(exception_state, counts_what_is_uncaught) {
+TEST(exception_state, counts_uncaught_exceptions) {
     struct looks {
         std::uint64_t& bits;
         unsigned& uncaught;
@@ -61,7 +61,7 @@ TEST(exception_state, counts_what_is_uncaught) {
     EXPECT_EQ(uncaught, 1u);
 }
 
-TEST(exception_state, taken_out_can_be_put_back) {
+TEST(exception_state, can_be_taken_and_restored) {
     try {
         throw std::string("first");
     } catch (const std::string&) {

@@ -23,7 +23,7 @@ static_assert(std::is_nothrow_move_assignable_v<coroutine<>>);
 static_assert(sizeof(coroutine<int(std::string)>) == sizeof(void*));
 static_assert(!std::is_constructible_v<coroutine<int()>, void (*)(int, int)>);
 
-TEST(coroutine, runs_in_turns_with_its_resumer) {
+TEST(coroutine, alternates_with_its_resumer) {
     std::string order;
     coroutine<> c([&] {
         order += 'a';
@@ -38,7 +38,7 @@ TEST(coroutine, runs_in_turns_with_its_resumer) {
     EXPECT_EQ(order, "1a2b3");
 }
 
-TEST(coroutine, gives_what_it_yields_and_what_it_returns) {
+TEST(coroutine, passes_yielded_and_returned_values_to_its_resumer) {
     coroutine<int()> c([] {
         this_coroutine::yield<int()>(1);
         coroutine<int()>::yield(2);
@@ -51,7 +51,7 @@ TEST(coroutine, gives_what_it_yields_and_what_it_returns) {
     EXPECT_TRUE(c.done());
 }
 
-TEST(coroutine, takes_the_first_value_as_argument_and_the_others_from_yield) {
+TEST(coroutine, receives_the_first_value_as_argument_then_from_yield) {
     coroutine<std::string(std::string)> c([](std::string first) {
         std::string second = this_coroutine::yield<std::string(std::string)>(first + first);
         std::string third = this_coroutine::yield<std::string(std::string)>(first + second);
@@ -63,7 +63,7 @@ TEST(coroutine, takes_the_first_value_as_argument_and_the_others_from_yield) {
     EXPECT_EQ(c.resume(tail), "ab" + tail);
 }
 
-TEST(coroutine, takes_values_and_gives_none) {
+TEST(coroutine, accepts_values_without_returning_any) {
     std::vector<int> seen;
     coroutine<void(int)> c([&](int n) {
         for (int i = 0; i < 3; ++i) {
@@ -121,7 +121,7 @@ TEST(coroutine, moves_values_and_never_copies_them) {
     EXPECT_EQ(c.resume().copies, 0);
 }
 
-TEST(coroutine, needs_no_default_constructor_of_its_values) {
+TEST(coroutine, accepts_values_without_a_default_constructor) {
     struct plain {
         explicit plain(int n) : value(n) {}
         int value;
@@ -138,7 +138,7 @@ TEST(coroutine, needs_no_default_constructor_of_its_values) {
     return yield_below(depth - 1) + 1;
 }
 
-TEST(coroutine, yields_from_any_depth) {
+TEST(coroutine, yields_from_any_call_depth) {
     int depth = 0;
     coroutine<> c([&] { depth = yield_below(200); }, {.stack_bytes = 1024 * 1024});
     c.resume();
@@ -147,7 +147,7 @@ TEST(coroutine, yields_from_any_depth) {
     EXPECT_EQ(depth, 200);
 }
 
-TEST(coroutine, keeps_locals_and_captures_of_any_size) {
+TEST(coroutine, preserves_locals_and_captures_of_any_size) {
     struct big {
         char bytes[4000];
     };
@@ -165,7 +165,7 @@ TEST(coroutine, keeps_locals_and_captures_of_any_size) {
     EXPECT_EQ(c.resume(), 'l');
 }
 
-TEST(coroutine, says_what_state_it_is_in) {
+TEST(coroutine, reports_its_state) {
     coroutine<> c;
     EXPECT_EQ(c.state(), coroutine_state::empty);
     EXPECT_FALSE(c);
@@ -192,7 +192,7 @@ TEST(coroutine, says_what_state_it_is_in) {
     EXPECT_TRUE(c.done());
 }
 
-TEST(coroutine, is_running_while_it_waits_for_one_it_resumed) {
+TEST(coroutine, is_running_while_it_resumes_another) {
     coroutine<> outer;
     coroutine_state seen = coroutine_state::empty;
     coroutine<> inner([&] { seen = outer.state(); });
@@ -201,7 +201,7 @@ TEST(coroutine, is_running_while_it_waits_for_one_it_resumed) {
     EXPECT_EQ(seen, coroutine_state::running);
 }
 
-TEST(coroutine, has_an_id_of_its_own_that_its_body_sees) {
+TEST(coroutine, has_a_unique_id_visible_to_its_body) {
     std::uint64_t inside = 0;
     coroutine<> a([&] { inside = this_coroutine::id(); });
     coroutine<> b([] {});
@@ -227,7 +227,7 @@ TEST(coroutine, copies_its_name) {
     EXPECT_EQ(coroutine<>().name(), "");
 }
 
-TEST(coroutine, takes_a_stack_at_its_first_resume_and_gives_it_back_when_it_is_over) {
+TEST(coroutine, acquires_a_stack_at_first_resume_and_releases_it_when_done) {
     counting_stacks stacks;
     {
         coroutine<> never([] {}, {.stack = stacks});
@@ -243,7 +243,7 @@ TEST(coroutine, takes_a_stack_at_its_first_resume_and_gives_it_back_when_it_is_o
     EXPECT_EQ(stacks.released, 1);
 }
 
-TEST(coroutine, runs_on_the_stack_it_was_given) {
+TEST(coroutine, runs_on_the_acquired_stack) {
     struct recording_stacks : counting_stacks {
         weft::stack last;
         weft::stack acquire() noexcept { return last = counting_stacks::acquire(); }
@@ -255,7 +255,7 @@ TEST(coroutine, runs_on_the_stack_it_was_given) {
     EXPECT_LT(frame, stacks.last.top);
 }
 
-TEST(coroutine, throws_what_its_body_throws_out_of_resume) {
+TEST(coroutine, rethrows_exceptions_of_its_body_from_resume) {
     coroutine<int()> c([]() -> int { throw std::runtime_error("lost"); });
     try {
         c.resume();
@@ -266,7 +266,7 @@ TEST(coroutine, throws_what_its_body_throws_out_of_resume) {
     EXPECT_EQ(c.state(), coroutine_state::done);
 }
 
-TEST(coroutine, throws_to_whoever_resumed_it_last) {
+TEST(coroutine, throws_to_its_latest_resumer) {
     std::string caught;
     coroutine<> thrower([] {
         this_coroutine::yield();
@@ -284,7 +284,7 @@ TEST(coroutine, throws_to_whoever_resumed_it_last) {
     EXPECT_EQ(caught, "other");
 }
 
-TEST(coroutine, keeps_an_exception_alive_until_its_last_reference_goes) {
+TEST(coroutine, leaves_its_exception_alive_while_it_is_referenced) {
     coroutine<> c([] { throw std::string(1000, 'x'); });
     std::exception_ptr kept;
     try {
@@ -296,7 +296,7 @@ TEST(coroutine, keeps_an_exception_alive_until_its_last_reference_goes) {
     EXPECT_THROW(std::rethrow_exception(kept), std::string);
 }
 
-TEST(coroutine, may_be_moved_while_it_is_suspended) {
+TEST(coroutine, can_be_moved_while_suspended) {
     coroutine<int()> a([] {
         this_coroutine::yield<int()>(1);
         return 2;
@@ -307,7 +307,7 @@ TEST(coroutine, may_be_moved_while_it_is_suspended) {
     EXPECT_EQ(b.resume(), 2);
 }
 
-TEST(coroutine, survives_being_moved_to_itself) {
+TEST(coroutine, survives_self_move_assignment) {
     coroutine<int()> c([] {
         this_coroutine::yield<int()>(1);
         return 2;
@@ -318,14 +318,14 @@ TEST(coroutine, survives_being_moved_to_itself) {
     EXPECT_EQ(c.resume(), 2);
 }
 
-TEST(coroutine, is_deduced_from_a_body_without_values) {
+TEST(coroutine, deduces_a_void_signature_from_its_body) {
     coroutine c([] {});
     static_assert(std::same_as<decltype(c), coroutine<void()>>);
     c.resume();
     EXPECT_TRUE(c.done());
 }
 
-TEST(coroutine, tries_to_resume_and_gives_the_same_values) {
+TEST(coroutine, try_resume_returns_the_same_values_as_resume) {
     coroutine<int(int)> c([](int n) {
         const int more = this_coroutine::yield<int(int)>(n + 1);
         return more + 1;
@@ -337,7 +337,7 @@ TEST(coroutine, tries_to_resume_and_gives_the_same_values) {
     EXPECT_EQ(c.try_resume(0).error(), std::errc::operation_not_permitted);
 }
 
-TEST(coroutine, prefetches_without_consequence) {
+TEST(coroutine, prefetch_has_no_observable_effect) {
     coroutine<> c([] { this_coroutine::yield(); });
     c.prefetch();
     c.resume();

@@ -37,7 +37,7 @@ void throw_and_catch_one() {
     }
 }
 
-TEST(exceptions, of_one_that_yields_in_its_handler_survive_those_of_others) {
+TEST(exceptions, of_a_coroutine_yielding_in_a_handler_survive_other_throws) {
     bool right = false;
     coroutine<> c([&] { handle("mine", right); });
     c.resume();
@@ -48,7 +48,7 @@ TEST(exceptions, of_one_that_yields_in_its_handler_survive_those_of_others) {
     EXPECT_TRUE(right);
 }
 
-TEST(exceptions, of_two_handlers_that_end_in_the_order_they_began_are_not_confused) {
+TEST(exceptions, of_handlers_that_end_in_fifo_order_stay_separate) {
     bool a_right = false;
     bool b_right = false;
     coroutine<> a([&] { handle("a", a_right); });
@@ -78,7 +78,7 @@ TEST(exceptions, of_the_resumer_are_not_current_in_the_coroutine) {
     }
 }
 
-TEST(exceptions, in_flight_are_not_counted_in_a_coroutine_started_during_unwinding) {
+TEST(exceptions, in_flight_do_not_count_in_a_coroutine_run_while_unwinding) {
     int inside = -1;
     int after = -1;
     try {
@@ -100,7 +100,7 @@ TEST(exceptions, in_flight_are_not_counted_in_a_coroutine_started_during_unwindi
     EXPECT_EQ(std::uncaught_exceptions(), 0);
 }
 
-TEST(exceptions, in_flight_stay_with_one_that_yields_while_it_unwinds) {
+TEST(exceptions, in_flight_stay_with_a_coroutine_yielding_while_unwinding) {
     int after = -1;
     std::string caught;
     coroutine<> c([&] {
@@ -122,7 +122,7 @@ TEST(exceptions, in_flight_stay_with_one_that_yields_while_it_unwinds) {
     EXPECT_EQ(caught, "in flight");
 }
 
-TEST(exceptions, go_along_to_another_thread) {
+TEST(exceptions, migrate_with_the_coroutine_to_another_thread) {
     bool right = false;
     coroutine<> c([&] { handle("mine", right); });
     c.resume();
@@ -136,7 +136,7 @@ TEST(exceptions, go_along_to_another_thread) {
     EXPECT_EQ(std::current_exception(), nullptr);
 }
 
-TEST(exceptions, of_one_destroyed_in_its_handler_leave_nothing_behind) {
+TEST(exceptions, of_a_coroutine_destroyed_in_a_handler_leave_no_state) {
     bool right = false;
     {
         coroutine<> c([&] { handle("gone", right); });
@@ -148,7 +148,7 @@ TEST(exceptions, of_one_destroyed_in_its_handler_leave_nothing_behind) {
     throw_and_catch_one();
 }
 
-TEST(exceptions, pass_from_a_body_through_the_handler_of_its_resumer) {
+TEST(exceptions, propagate_to_a_resumer_inside_a_handler) {
     coroutine<> c([] { throw std::runtime_error("new"); });
     std::string order;
     try {

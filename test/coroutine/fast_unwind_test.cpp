@@ -8,9 +8,9 @@
 
 using namespace unwind_test;
 
-TEST(fast_unwind, is_linked_to_this_program) { EXPECT_TRUE(weft::fast_unwind::linked()); }
+TEST(fast_unwind, is_linked_into_this_program) { EXPECT_TRUE(weft::fast_unwind::linked()); }
 
-TEST(fast_unwind, leaves_ordinary_exceptions_alone) {
+TEST(fast_unwind, does_not_affect_ordinary_exceptions) {
     log_of_ints log;
     for (int i = 0; i != 3; ++i) {
         try {
@@ -22,7 +22,7 @@ TEST(fast_unwind, leaves_ordinary_exceptions_alone) {
     EXPECT_EQ(log, range(3));
 }
 
-TEST(fast_unwind, kills_alike_while_it_is_disabled) {
+TEST(fast_unwind, kills_identically_when_enabled_and_disabled) {
     for (const bool on : {false, true, false, true}) {
         weft::fast_unwind::enable(on);
         victim k(way::walked);

@@ -34,7 +34,7 @@ protected:
     void TearDown() override { std::fesetround(FE_TONEAREST); }
 };
 
-TEST_F(coroutine_fp, of_a_coroutine_does_not_reach_its_resumer) {
+TEST_F(coroutine_fp, of_a_coroutine_does_not_leak_to_its_resumer) {
     coroutine<> c([] {
         std::fesetround(FE_UPWARD);
         this_coroutine::yield();
@@ -46,7 +46,7 @@ TEST_F(coroutine_fp, of_a_coroutine_does_not_reach_its_resumer) {
     expect(FE_TONEAREST);
 }
 
-TEST_F(coroutine_fp, of_the_resumer_does_not_reach_a_coroutine_that_runs_already) {
+TEST_F(coroutine_fp, of_the_resumer_does_not_leak_into_a_started_coroutine) {
     coroutine<> c([] {
         this_coroutine::yield();
         expect(FE_TONEAREST);
@@ -57,13 +57,13 @@ TEST_F(coroutine_fp, of_the_resumer_does_not_reach_a_coroutine_that_runs_already
     expect(FE_DOWNWARD);
 }
 
-TEST_F(coroutine_fp, of_the_first_resumer_is_what_a_fresh_one_begins_with) {
+TEST_F(coroutine_fp, of_the_first_resumer_is_inherited_by_a_new_coroutine) {
     coroutine<> c([] { expect(WEFT_BACKEND_UCONTEXT ? look().by_sse : FE_UPWARD); });
     std::fesetround(FE_UPWARD);
     c.resume();
 }
 
-TEST_F(coroutine_fp, goes_along_to_another_thread_and_leaves_nothing_there) {
+TEST_F(coroutine_fp, migrates_with_the_coroutine_and_leaves_the_thread_unchanged) {
     coroutine<> c([] {
         std::fesetround(FE_UPWARD);
         this_coroutine::yield();
@@ -78,7 +78,7 @@ TEST_F(coroutine_fp, goes_along_to_another_thread_and_leaves_nothing_there) {
     expect(FE_TONEAREST);
 }
 
-TEST_F(coroutine_fp, is_restored_to_the_resumer_by_a_return_a_throw_and_a_kill) {
+TEST_F(coroutine_fp, of_the_resumer_is_restored_by_return_throw_and_kill) {
     auto set = [] { std::fesetround(FE_UPWARD); };
     coroutine<>(set).resume();
     expect(FE_TONEAREST);
@@ -97,7 +97,7 @@ TEST_F(coroutine_fp, is_restored_to_the_resumer_by_a_return_a_throw_and_a_kill) 
     expect(FE_TONEAREST);
 }
 
-TEST_F(coroutine_fp, stays_with_each_party_of_a_switch_to) {
+TEST_F(coroutine_fp, stays_with_each_coroutine_across_switch_to) {
     coroutine<> b([] {
         std::fesetround(FE_DOWNWARD);
         this_coroutine::yield();
@@ -116,7 +116,7 @@ TEST_F(coroutine_fp, stays_with_each_party_of_a_switch_to) {
 }
 
 // The resumer saves none for a coroutine that shares it, and the one that comes back has its own.
-TEST_F(coroutine_fp, of_a_resumer_stays_when_one_that_shares_it_hands_over) {
+TEST_F(coroutine_fp, of_a_resumer_survives_switch_to_by_a_sharing_coroutine) {
     for (const bool nested : {false, true})
         for (const bool ends : {false, true}) {
             coroutine<> last([&] {
@@ -150,7 +150,7 @@ TEST_F(coroutine_fp, of_a_resumer_stays_when_one_that_shares_it_hands_over) {
 #if WEFT_X86_64
 // Flush-to-zero, which <cfenv> does not cover.
 // The coroutine that comes back is not the one that was entered, and saves its own in another way.
-TEST_F(coroutine_fp, of_a_nested_resumer_stays_when_another_kind_comes_back) {
+TEST_F(coroutine_fp, of_a_nested_resumer_survives_a_yield_of_another_fp_mode) {
     coroutine<> shared([] { this_coroutine::yield(); }, {.fp = fp_environment::shared});
     coroutine<> own([&] {
         std::fesetround(FE_UPWARD);
@@ -170,7 +170,7 @@ TEST_F(coroutine_fp, of_a_nested_resumer_stays_when_another_kind_comes_back) {
     EXPECT_TRUE(outer.done());
 }
 
-TEST_F(coroutine_fp, keeps_flush_to_zero) {
+TEST_F(coroutine_fp, preserves_flush_to_zero) {
     auto flushes = [] {
         volatile double small = 1e-308;
         volatile double smaller = small * 1e-5;
@@ -191,7 +191,7 @@ TEST_F(coroutine_fp, keeps_flush_to_zero) {
 #endif
 
 #if WEFT_DEBUG && !WEFT_BACKEND_UCONTEXT
-TEST(coroutine_fp_death, shared_and_changed) {
+TEST(coroutine_fp_death, shared_and_changed_at_a_suspension_aborts) {
     coroutine<> c(
         [] {
             std::fesetround(FE_UPWARD);
@@ -202,7 +202,7 @@ TEST(coroutine_fp_death, shared_and_changed) {
 }
 #endif
 
-TEST_F(coroutine_fp, shared_may_be_changed_between_suspensions) {
+TEST_F(coroutine_fp, shared_can_be_changed_between_suspensions) {
     coroutine<> c(
         [] {
             std::fesetround(FE_UPWARD);

@@ -47,7 +47,7 @@ TEST(kill, destroys_three_frames_innermost_first) {
     EXPECT_EQ(c.state(), coroutine_state::killed);
 }
 
-TEST(kill, is_true_once) {
+TEST(kill, returns_true_once) {
     coroutine<> c([] { this_coroutine::yield(); });
     c.resume();
     EXPECT_TRUE(c.kill());
@@ -60,7 +60,7 @@ TEST(kill, is_true_once) {
     EXPECT_FALSE(empty.kill());
 }
 
-TEST(kill, of_one_that_never_started_runs_nothing_of_it) {
+TEST(kill, of_an_unstarted_coroutine_does_not_run_its_body) {
     bool ran = false;
     coroutine<> c([&] { ran = true; });
     EXPECT_TRUE(c.kill());
@@ -68,7 +68,7 @@ TEST(kill, of_one_that_never_started_runs_nothing_of_it) {
     EXPECT_FALSE(ran);
 }
 
-TEST(kill, passes_a_catch_of_everything_that_rethrows) {
+TEST(kill, passes_through_a_rethrowing_catch_all) {
     tally t;
     coroutine<> c([&] {
         counted outer(t, 'o');
@@ -86,7 +86,7 @@ TEST(kill, passes_a_catch_of_everything_that_rethrows) {
     EXPECT_EQ(t.deaths, "ico");
 }
 
-TEST(kill, passes_a_catch_of_something_else) {
+TEST(kill, passes_handlers_of_other_types) {
     bool caught = false;
     coroutine<> c([&] {
         try {
@@ -102,7 +102,7 @@ TEST(kill, passes_a_catch_of_something_else) {
 }
 
 // a body that swallows the unwind continues until its next yield, and is unwound there.
-TEST(kill, unwinds_a_body_that_swallowed_it_at_its_next_yield) {
+TEST(kill, unwinds_a_swallowing_body_at_its_next_yield) {
     std::string order;
     tally t;
     coroutine<> c([&] {
@@ -132,14 +132,14 @@ void yield_and_swallow() {
     }
 }
 
-TEST(kill, of_a_body_that_swallows_it_and_returns_leaves_it_done) {
+TEST(kill, swallowed_by_a_body_that_returns_leaves_it_done) {
     coroutine<> c([] { yield_and_swallow(); });
     c.resume();
     EXPECT_TRUE(c.kill());
     EXPECT_EQ(c.state(), coroutine_state::done);
 }
 
-TEST(kill, throws_what_a_body_throws_after_it_swallowed_it) {
+TEST(kill, rethrows_what_a_swallowing_body_throws) {
     coroutine<> c([] {
         yield_and_swallow();
         throw 7;
@@ -149,7 +149,7 @@ TEST(kill, throws_what_a_body_throws_after_it_swallowed_it) {
     EXPECT_EQ(c.state(), coroutine_state::done);
 }
 
-TEST(kill, lets_cleanups_throw_and_catch_among_themselves) {
+TEST(kill, lets_cleanups_throw_and_catch_exceptions) {
     tally t;
     coroutine<> c([&] {
         at_exit cleanup([&] {
@@ -170,7 +170,7 @@ TEST(kill, lets_cleanups_throw_and_catch_among_themselves) {
 }
 
 // one unwind, no matter what the body would do next.
-TEST(kill, of_an_endless_body_takes_no_time) {
+TEST(kill, of_an_endless_body_returns_promptly) {
     coroutine<> c([] {
         while (true) this_coroutine::yield();
     });
@@ -181,7 +181,7 @@ TEST(kill, of_an_endless_body_takes_no_time) {
     EXPECT_EQ(c.state(), coroutine_state::killed);
 }
 
-TEST(kill, inside_a_handler_lets_go_of_the_exception_that_was_being_handled) {
+TEST(kill, inside_a_handler_releases_the_handled_exception) {
     tally t;
     coroutine<> c([&] {
         counted outer(t, 'o');
@@ -202,7 +202,7 @@ TEST(kill, inside_a_handler_lets_go_of_the_exception_that_was_being_handled) {
 
 // What the runtime borrowed, so that handlers may end as they always do, is taken back.
 #if !WEFT_TEST_ASAN && !WEFT_TEST_TSAN
-TEST(kill, inside_a_handler_leaves_no_memory_behind) {
+TEST(kill, inside_a_handler_leaks_no_memory) {
     const auto kill_one = [] {
         coroutine<> c([] {
             try {
@@ -239,7 +239,7 @@ struct weighed {
 
 // A landing pad is entered as if the call had returned and its arguments had been popped. Where the
 // caller has a frame pointer it does not matter; Clang's, optimised, has none.
-TEST(kill, finds_the_frame_of_a_caller_that_has_pushed_arguments) {
+TEST(kill, unwinds_a_caller_that_pushed_arguments) {
     int sum = 0;
     coroutine<> c([&] { pushes_three(&sum, 3); });
     c.resume();
@@ -247,7 +247,7 @@ TEST(kill, finds_the_frame_of_a_caller_that_has_pushed_arguments) {
     EXPECT_EQ(sum, 3);
 }
 
-TEST(kill, while_the_killer_unwinds_disturbs_neither) {
+TEST(kill, while_the_killer_unwinds_keeps_its_exception) {
     tally t;
     std::string caught;
     try {
@@ -265,7 +265,7 @@ TEST(kill, while_the_killer_unwinds_disturbs_neither) {
     EXPECT_EQ(std::uncaught_exceptions(), 0);
 }
 
-TEST(kill, in_a_handler_leaves_the_killers_exception_current) {
+TEST(kill, in_a_handler_keeps_the_killers_exception_current) {
     coroutine<> c([] { this_coroutine::yield(); });
     c.resume();
     try {
@@ -276,7 +276,7 @@ TEST(kill, in_a_handler_leaves_the_killers_exception_current) {
     }
 }
 
-TEST(kill, nests_in_the_destructors_that_a_kill_runs) {
+TEST(kill, nests_in_destructors_run_by_a_kill) {
     constexpr int depth = 50;
     tally t;
     coroutine<> outermost;
@@ -293,7 +293,7 @@ TEST(kill, nests_in_the_destructors_that_a_kill_runs) {
     EXPECT_EQ(t.alive, 0);
 }
 
-TEST(kill, may_run_and_resume_others_in_the_destructors) {
+TEST(kill, lets_destructors_resume_other_coroutines) {
     std::string order;
     coroutine<> other([&] {
         order += "other ";
@@ -311,7 +311,7 @@ TEST(kill, may_run_and_resume_others_in_the_destructors) {
     EXPECT_TRUE(other.done());
 }
 
-TEST(kill, by_another_coroutine_returns_to_it) {
+TEST(kill, by_a_coroutine_returns_to_that_coroutine) {
     tally t;
     coroutine<> victim([&] {
         counted local(t, 'l');
@@ -328,7 +328,7 @@ TEST(kill, by_another_coroutine_returns_to_it) {
     EXPECT_EQ(killer.resume(), 2);
 }
 
-TEST(kill_death, of_one_that_swallows_it_for_ever) {
+TEST(kill_death, of_a_body_that_swallows_every_unwind_aborts) {
     auto die = [] {
         coroutine<> c(
             [] {
@@ -346,7 +346,7 @@ TEST(kill_death, of_one_that_swallows_it_for_ever) {
     EXPECT_DEATH(die(), "weft: kill of a coroutine whose body swallows every unwind.*stubborn");
 }
 
-TEST(kill_death, yield_in_a_destructor_that_it_runs) {
+TEST(kill_death, yield_in_an_unwinding_destructor_aborts) {
     auto die = [] {
         coroutine<> c(
             [] {
@@ -360,7 +360,7 @@ TEST(kill_death, yield_in_a_destructor_that_it_runs) {
     EXPECT_DEATH(die(), "weft: yield in a destructor that runs because.*killed.*lingering");
 }
 
-TEST(kill_death, yield_in_a_destructor_that_it_runs_after_it_was_swallowed) {
+TEST(kill_death, yield_in_a_destructor_after_a_swallowed_kill_aborts) {
     auto die = [] {
         coroutine<> c(
             [] {
@@ -382,7 +382,7 @@ TEST(kill_death, yield_in_a_destructor_that_it_runs_after_it_was_swallowed) {
 }
 
 // the refusal is the first that is heard.
-TEST(kill_death, through_a_noexcept_function_destroys_nothing) {
+TEST(kill_death, through_a_noexcept_function_aborts_before_any_destructor) {
     struct shouting {
         ~shouting() { std::fputs("destroyed\n", stderr); }
     };
@@ -402,7 +402,7 @@ TEST(kill_death, through_a_noexcept_function_destroys_nothing) {
                  "\\([^ ]*kill_test.cpp:[0-9]+\\)\n");
 }
 
-TEST(kill_death, at_a_destruction_of_a_body_that_swallows_it_and_throws) {
+TEST(kill_death, on_destruction_terminates_when_a_swallowing_body_throws) {
     auto die = [] {
         coroutine<> c([] {
             try {

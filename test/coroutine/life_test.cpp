@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          from::threw, from::killed),
                        ::testing::Values(by::destruction, by::kill, by::reset, by::assignment)));
 
-TEST(coroutine_reset, begins_anew_from_every_state_and_keeps_id_and_name) {
+TEST(coroutine_reset, restarts_from_every_state_and_keeps_id_and_name) {
     coroutine<int()> c([] { return 1; }, {.name = "again"});
     const std::uint64_t id = c.id();
     auto two = [] {
@@ -102,7 +102,7 @@ TEST(coroutine_reset, begins_anew_from_every_state_and_keeps_id_and_name) {
     EXPECT_EQ(c.name(), "again");
 }
 
-TEST(coroutine_reset, takes_a_body_of_any_size_and_the_same_stacks) {
+TEST(coroutine_reset, accepts_a_body_of_any_size_and_keeps_its_allocator) {
     counting_stacks stacks;
     coroutine<> c([] {}, {.stack = stacks});
     char big[500] = {};
@@ -114,7 +114,7 @@ TEST(coroutine_reset, takes_a_body_of_any_size_and_the_same_stacks) {
     EXPECT_EQ(stacks.acquired, 1);
 }
 
-TEST(coroutine_lifetime, finishes_the_kill_before_the_assignment) {
+TEST(coroutine_lifetime, move_assignment_kills_the_old_body_first) {
     tally t;
     coroutine<> c([&] {
         counted local(t, 'l');
@@ -126,7 +126,7 @@ TEST(coroutine_lifetime, finishes_the_kill_before_the_assignment) {
     c.resume();
 }
 
-TEST(coroutine_lifetime, drops_values_that_nobody_took) {
+TEST(coroutine_lifetime, destroys_values_that_were_not_taken) {
     tally t;
     {
         coroutine<counted(counted)> c([&t](counted first) {
@@ -140,7 +140,7 @@ TEST(coroutine_lifetime, drops_values_that_nobody_took) {
     EXPECT_EQ(t.alive, 0);
 }
 
-TEST(coroutine_lifetime, throws_bad_alloc_without_a_stack_and_can_be_tried_again) {
+TEST(coroutine_lifetime, throws_bad_alloc_without_a_stack_and_can_be_retried) {
     tally t;
     counting_stacks stacks;
     stacks.budget = 0;
@@ -161,7 +161,7 @@ TEST(coroutine_lifetime, throws_bad_alloc_without_a_stack_and_can_be_tried_again
     EXPECT_TRUE(c.done());
 }
 
-TEST(coroutine_lifetime, throws_what_the_body_throws_when_it_is_copied_and_keeps_nothing) {
+TEST(coroutine_lifetime, rethrows_and_keeps_nothing_when_copying_the_body_throws) {
     struct cannot_be_copied {
         cannot_be_copied() = default;
         cannot_be_copied(const cannot_be_copied&) { throw 1; }
@@ -179,7 +179,7 @@ TEST(coroutine_lifetime, throws_what_the_body_throws_when_it_is_copied_and_keeps
 #if WEFT_ASAN
 // The stack's owner may use the memory for anything, and the next coroutine has its frames
 // elsewhere in it.
-TEST(coroutine_lifetime, gives_its_stack_back_without_what_asan_was_told_of_its_frames) {
+TEST(coroutine_lifetime, releases_its_stack_without_asan_poisoning) {
     struct looks_at_it {
         mapped_stack stacks{64 * 1024};
         int poisoned = 0;
@@ -214,7 +214,7 @@ TEST(coroutine_lifetime, gives_its_stack_back_without_what_asan_was_told_of_its_
 }
 #endif
 
-TEST(private_data, is_found_by_its_type_inside_and_outside) {
+TEST(private_data, is_found_by_type_inside_and_outside) {
     coroutine<> c([] { ++*this_coroutine::private_data<int>(); });
     EXPECT_EQ(c.private_data<int>(), nullptr);
     c.emplace_private<int>(7);
@@ -243,7 +243,7 @@ TEST(private_data, is_destroyed_once_after_the_body) {
     EXPECT_EQ(t.alive, 0);
 }
 
-TEST(private_data, goes_at_a_reset) {
+TEST(private_data, is_destroyed_by_reset) {
     tally t;
     coroutine<> c([] {});
     c.emplace_private<counted>(t, 'p');
@@ -260,7 +260,7 @@ TEST(private_data, goes_at_a_reset) {
 
 // The frames above and below the alloca are not part of `depth`: under a page, but for what
 // the dynamic linker and sanitizers put there at first calls, which the dry run takes.
-TEST(coroutine_stack, knows_its_high_water_to_one_page) {
+TEST(coroutine_stack, reports_its_high_water_mark_to_one_page) {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     auto measure = [](std::size_t depth) {
         mapped_stack stacks(256 * 1024);
@@ -283,7 +283,7 @@ TEST(coroutine_stack, knows_its_high_water_to_one_page) {
     }
 }
 
-TEST(coroutine_stack, gives_memory_below_a_suspended_one_back) {
+TEST(coroutine_stack, trim_releases_memory_below_a_suspended_coroutine) {
     growable_stack stacks(1024 * 1024);
     const char* kept = nullptr;
     coroutine<> c(

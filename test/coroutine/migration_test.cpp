@@ -25,7 +25,7 @@ constexpr int exchanges = WEFT_TEST_TSAN || WEFT_TEST_ASAN      ? 200'000
 
 // Both threads try at all times: the winner must find the context complete. `count` is no atomic:
 // TSan reports if two turns are not ordered.
-TEST(migration, of_two_threads_that_try_one_wins_and_finds_the_context_complete) {
+TEST(migration, has_one_winner_that_finds_the_context_complete) {
     int count = 0;
     coroutine<int()> c([&] {
         for (;;) {
@@ -36,7 +36,7 @@ TEST(migration, of_two_threads_that_try_one_wins_and_finds_the_context_complete)
     });
     std::atomic<int> resumes = 0;
     std::atomic<bool> wrong = false;
-    auto party = [&] {
+    auto agent = [&] {
         while (resumes.load(std::memory_order_relaxed) < exchanges) {
             const result<int> r = c.try_resume();
             if (!r) continue;
@@ -44,15 +44,15 @@ TEST(migration, of_two_threads_that_try_one_wins_and_finds_the_context_complete)
             if (*r <= 0) wrong = true;
         }
     };
-    std::thread other(party);
-    party();
+    std::thread other(agent);
+    agent();
     other.join();
     EXPECT_FALSE(wrong);
     EXPECT_EQ(count, resumes.load());
 }
 
 // In turns, each resume on the other thread than the one before.
-TEST(migration, hops_at_every_yield) {
+TEST(migration, moves_to_another_thread_at_every_yield) {
     constexpr int hops = exchanges / 50;  // a turn may cost a time slice
     int count = 0;
     coroutine<> c([&] {
@@ -64,15 +64,15 @@ TEST(migration, hops_at_every_yield) {
         }
     });
     std::atomic<int> turn = 0;
-    auto party = [&](int parity) {
+    auto agent = [&](int parity) {
         for (int i = parity; i < hops; i += 2) {
             while (turn.load(std::memory_order_acquire) != i) std::this_thread::yield();
             c.resume();
             turn.store(i + 1, std::memory_order_release);
         }
     };
-    std::thread other(party, 1);
-    party(0);
+    std::thread other(agent, 1);
+    agent(0);
     other.join();
     EXPECT_EQ(count, hops);
 }
@@ -89,7 +89,7 @@ struct to_this_threads_cache {
     void operator()(void* block) const { block_cache::release(block, 100); }
 };
 
-TEST(migration, finds_the_state_of_the_new_thread_after_each_hop) {
+TEST(migration, uses_the_state_of_the_new_thread_after_each_move) {
     // Everything of the library's that is per thread, in one function that a compiler may inline.
     bool right = true;
     coroutine<> c([&] {
@@ -129,7 +129,7 @@ struct stacks_after_a_wait {
 };
 
 // T2: the resumer, or the coroutine that transfers, has left its thread meanwhile.
-TEST(migration, begins_another_where_the_wait_for_its_stack_ends) {
+TEST(migration, during_a_wait_for_a_stack_resumes_on_the_new_thread) {
     for (const fp_environment fp : {fp_environment::own, fp_environment::shared}) {
         stacks_after_a_wait stacks;
         std::string order;
@@ -168,7 +168,7 @@ TEST(migration, begins_another_where_the_wait_for_its_stack_ends) {
 // A body that stays on one thread may keep what is the thread's, as plain code does.
 thread_local int plain = 0;
 
-TEST(migration, leaves_plain_thread_locals_to_a_body_that_stays) {
+TEST(migration, keeps_thread_locals_of_a_body_that_stays_on_its_thread) {
     auto stay = [] {
         bool right = true;
         auto count_up = [&] {
@@ -189,7 +189,7 @@ TEST(migration, leaves_plain_thread_locals_to_a_body_that_stays) {
     other.join();
 }
 
-TEST(migration, kills_on_another_thread_than_it_ran_on) {
+TEST(migration, kills_on_a_thread_other_than_the_one_it_ran_on) {
     auto alive = std::make_shared<int>(0);
     coroutine<> c([alive] {
         const auto local = alive;
@@ -202,7 +202,7 @@ TEST(migration, kills_on_another_thread_than_it_ran_on) {
     EXPECT_EQ(alive.use_count(), 1);
 }
 
-TEST(migration, gives_every_coroutine_of_every_thread_another_id) {
+TEST(migration, assigns_unique_ids_across_threads) {
     constexpr std::size_t each = 3000;
     std::vector<std::uint64_t> ids[2];
     auto make = [&](std::size_t who) {

@@ -28,32 +28,32 @@ void kill_one(coroutine<>& c) {
     c.kill();
 }
 
-TEST(coroutine_misuse_death, resume_of_an_empty_one) {
+TEST(coroutine_misuse_death, resume_of_an_empty_coroutine) {
     coroutine<> c;
     EXPECT_DEATH(c.resume(), "weft: resume of an empty coroutine \\(.*misuse_test.cpp");
 }
 
-TEST(coroutine_misuse_death, resume_of_a_moved_from_one) {
+TEST(coroutine_misuse_death, resume_of_a_moved_from_coroutine) {
     coroutine<int(int)> c([](int n) { return n; });
     coroutine<int(int)> other = std::move(c);
     EXPECT_DEATH(c.resume(1), "weft: resume of an empty coroutine");
     EXPECT_EQ(other.resume(1), 1);
 }
 
-TEST(coroutine_misuse_death, resume_of_itself) {
+TEST(coroutine_misuse_death, resume_of_the_running_coroutine) {
     coroutine<> c;
     c = coroutine<>([&] { c.resume(); }, login());
     EXPECT_DEATH(c.resume(), of_login("resume of a running coroutine"));
 }
 
-TEST(coroutine_misuse_death, resume_of_one_that_waits_for_the_caller) {
+TEST(coroutine_misuse_death, resume_of_the_resumer_of_the_caller) {
     coroutine<> outer;
     coroutine<> inner([&] { outer.resume(); });
     outer = coroutine<>([&] { inner.resume(); }, login());
     EXPECT_DEATH(outer.resume(), of_login("resume of a running coroutine"));
 }
 
-TEST(coroutine_misuse_death, resume_of_a_finished_one) {
+TEST(coroutine_misuse_death, resume_of_a_finished_coroutine) {
     coroutine<> c;
     finish(c);
     EXPECT_DEATH(c.resume(), of_login("resume of a finished coroutine"));
@@ -65,20 +65,20 @@ TEST(coroutine_misuse_death, resume_after_the_body_threw) {
     EXPECT_DEATH(c.resume(), of_login("resume of a finished coroutine"));
 }
 
-TEST(coroutine_misuse_death, resume_of_a_killed_one) {
+TEST(coroutine_misuse_death, resume_of_a_killed_coroutine) {
     coroutine<> c;
     kill_one(c);
     EXPECT_DEATH(c.resume(), of_login("resume of a killed coroutine"));
 }
 
-TEST(coroutine_misuse_death, resume_with_of_one_that_cannot_be_resumed) {
+TEST(coroutine_misuse_death, resume_with_of_a_coroutine_that_is_not_resumable) {
     coroutine<> c;
     EXPECT_DEATH(c.resume_with([] {}), "weft: resume_with of an empty coroutine");
     finish(c);
     EXPECT_DEATH(c.resume_with([] {}), of_login("resume of a finished coroutine"));
 }
 
-TEST(coroutine_misuse_death, yield_outside_of_a_coroutine) {
+TEST(coroutine_misuse_death, yield_outside_a_coroutine) {
     EXPECT_DEATH(this_coroutine::yield(), "weft: yield outside a coroutine.*misuse_test.cpp");
     EXPECT_DEATH(this_coroutine::yield<int()>(1),
                  "weft: yield outside a coroutine.*misuse_test.cpp");
@@ -89,7 +89,7 @@ TEST(coroutine_misuse_death, yield_outside_of_a_coroutine) {
     EXPECT_DEATH(this_coroutine::yield(), "weft: yield outside a coroutine");
 }
 
-TEST(coroutine_misuse_death, yield_with_another_signature_than_the_coroutine_has) {
+TEST(coroutine_misuse_death, yield_with_a_signature_other_than_the_coroutines) {
     coroutine<int()> c(
         [] {
             this_coroutine::yield<long()>(1L);
@@ -101,7 +101,7 @@ TEST(coroutine_misuse_death, yield_with_another_signature_than_the_coroutine_has
                  "misuse_test.cpp");
 }
 
-TEST(coroutine_misuse_death, plain_yield_where_a_value_is_due) {
+TEST(coroutine_misuse_death, yield_without_the_required_value) {
     coroutine<int()> c(
         [] {
             this_coroutine::yield();
@@ -120,7 +120,7 @@ TEST(coroutine_misuse_death, plain_yield_where_a_value_is_due) {
     EXPECT_DEATH(later.resume(), "weft: a coroutine yielded without the value.*login");
 }
 
-TEST(coroutine_misuse_death, kill_and_destruction_and_reset_of_a_running_one) {
+TEST(coroutine_misuse_death, kill_destruction_and_reset_of_a_running_coroutine) {
     std::unique_ptr<coroutine<>> c;
     auto die_of = [&c](auto deed) {
         c = std::make_unique<coroutine<>>([&c, deed] { deed(c); }, login());
@@ -132,12 +132,12 @@ TEST(coroutine_misuse_death, kill_and_destruction_and_reset_of_a_running_one) {
                  "weft: reset of a running.*login.*misuse_test.cpp");
 }
 
-TEST(coroutine_misuse_death, reset_of_an_empty_one) {
+TEST(coroutine_misuse_death, reset_of_an_empty_coroutine) {
     coroutine<> c;
     EXPECT_DEATH(c.reset([] {}), "weft: reset of an empty coroutine \\(.*misuse_test.cpp");
 }
 
-TEST(coroutine_misuse_death, switch_to_from_outside_or_to_one_that_cannot_be_resumed) {
+TEST(coroutine_misuse_death, switch_to_outside_a_coroutine_or_to_an_unresumable_one) {
     coroutine<> there([] {}, login());
     EXPECT_DEATH(there.switch_to(), of_login("switch_to outside a coroutine"));
     coroutine<> empty;
@@ -159,7 +159,7 @@ void expect_refused(coroutine<>& c) {
     EXPECT_EQ(c.state(), before);
 }
 
-TEST(try_resume, refuses_an_empty_and_a_moved_from_one) {
+TEST(try_resume, refuses_empty_and_moved_from_coroutines) {
     coroutine<> c;
     expect_refused(c);
     c = coroutine<>([] {});
@@ -167,7 +167,7 @@ TEST(try_resume, refuses_an_empty_and_a_moved_from_one) {
     expect_refused(c);
 }
 
-TEST(try_resume, refuses_a_finished_and_a_killed_one) {
+TEST(try_resume, refuses_finished_and_killed_coroutines) {
     coroutine<> c;
     finish(c);
     expect_refused(c);
@@ -175,7 +175,7 @@ TEST(try_resume, refuses_a_finished_and_a_killed_one) {
     expect_refused(c);
 }
 
-TEST(try_resume, refuses_itself_and_one_that_waits_for_the_caller) {
+TEST(try_resume, refuses_the_running_coroutine_and_its_resumers) {
     coroutine<> outer;
     coroutine<> inner([&] { expect_refused(outer); });
     outer = coroutine<>([&] {
@@ -194,7 +194,7 @@ TEST(try_resume, does_not_take_the_value_when_it_refuses) {
     EXPECT_FALSE(c.try_resume(std::make_unique<int>(1)));
 }
 
-TEST(try_resume, throws_what_the_body_throws) {
+TEST(try_resume, rethrows_what_the_body_throws) {
     coroutine<> c([] { throw 1; });
     EXPECT_THROW(static_cast<void>(c.try_resume()), int);
     expect_refused(c);

@@ -38,7 +38,7 @@ TEST(overflow_report_death, names_the_coroutine_and_dies_by_the_signal) {
 
 // Whatever its colour offset and the rounding to whole pages have added: several stacks, each with
 // another offset.
-TEST(overflow_report_death, says_the_size_that_was_asked_for) {
+TEST(overflow_report_death, reports_the_requested_stack_size) {
     auto die = [](int others) {
         const coroutine_options of_that_size = {.stack_bytes = 64 * 1024};
         std::vector<coroutine<>> taken;
@@ -60,11 +60,11 @@ TEST(overflow_report_death, says_the_size_that_was_asked_for) {
     EXPECT_EXIT(die_on_shared(), ::testing::KilledBySignal(SIGSEGV), line);
 }
 
-TEST(overflow_report_death, is_made_on_every_thread) {
+TEST(overflow_report_death, works_on_every_thread) {
     EXPECT_EXIT(std::thread([] { overflow(); }).join(), ::testing::KilledBySignal(SIGSEGV), line);
 }
 
-TEST(overflow_report_death, names_the_innermost_of_a_chain) {
+TEST(overflow_report_death, names_the_innermost_coroutine_of_a_chain) {
     auto die = [] {
         coroutine<> outer([] { overflow(); }, {.name = "outer"});
         outer.resume();
@@ -72,7 +72,7 @@ TEST(overflow_report_death, names_the_innermost_of_a_chain) {
     EXPECT_EXIT(die(), ::testing::KilledBySignal(SIGSEGV), line);
 }
 
-TEST(overflow_report_death, calls_the_handler_that_was_there_before) {
+TEST(overflow_report_death, calls_the_previously_installed_handler) {
     auto die = [] {
         struct sigaction action = {};
         action.sa_flags = SA_ONSTACK;
@@ -85,7 +85,7 @@ TEST(overflow_report_death, calls_the_handler_that_was_there_before) {
     GTEST_FLAG_SET(death_test_style, "fast");
 }
 
-TEST(overflow_report_death, says_nothing_of_other_faults) {
+TEST(overflow_report_death, is_silent_for_other_faults) {
     auto die = [] {
         coroutine<> c([] { ::raise(SIGSEGV); }, {.name = "login"});
         c.resume();
@@ -95,7 +95,7 @@ TEST(overflow_report_death, says_nothing_of_other_faults) {
 
 #endif
 
-TEST(overflow_report, may_be_prepared_any_number_of_times) {
+TEST(overflow_report, can_be_prepared_repeatedly) {
     detail::prepare_overflow_report();
     detail::prepare_overflow_report();
     coroutine<int()> c([] { return 1; });

@@ -12,14 +12,14 @@
 namespace weft {
 namespace {
 
-TEST(own_id, is_never_0_and_stays) {
+TEST(own_id, is_never_0_and_never_changes) {
     const coroutine<> c([] {});
     const std::uint64_t id = c.id();
     EXPECT_NE(id, 0u);
     EXPECT_EQ(c.id(), id);
 }
 
-TEST(own_id, is_no_others_on_any_thread) {
+TEST(own_id, is_unique_across_threads) {
     constexpr int threads = 4;
     constexpr int each = 1000;
     std::vector<std::uint64_t> seen[threads];
@@ -36,7 +36,7 @@ TEST(own_id, is_no_others_on_any_thread) {
     EXPECT_EQ(ids.count(0), 0u);
 }
 
-TEST(own_id, is_the_same_for_all_who_ask_first) {
+TEST(own_id, is_the_same_for_concurrent_first_readers) {
     for (int round = 0; round < 200; ++round) {
         const coroutine<> c([] {});
         std::uint64_t seen[2] = {};
@@ -54,7 +54,7 @@ TEST(own_id, is_the_same_for_all_who_ask_first) {
     }
 }
 
-TEST(own_id, is_what_the_body_and_its_messages_say) {
+TEST(own_id, matches_the_id_seen_inside_the_body) {
     std::uint64_t inside = 0;
     coroutine<> c([&] { inside = this_coroutine::id(); });
     c.resume();
@@ -62,7 +62,7 @@ TEST(own_id, is_what_the_body_and_its_messages_say) {
 }
 
 // Read before, or only after.
-TEST(own_id, outlives_a_reset) {
+TEST(own_id, is_kept_by_reset) {
     coroutine<> c([] {});
     const std::uint64_t id = c.id();
     c.reset([] {});

@@ -50,7 +50,7 @@ TEST(resume, nests_ten_thousand_deep) {
 
 #if WEFT_TEST_STEPS && !WEFT_BACKEND_UCONTEXT && defined(__OPTIMIZE__)
 // A processor predicts each `ret` by the calls that it has seen, on whatever stack.
-TEST(resume, lets_no_return_go_elsewhere_than_to_the_last_call) {
+TEST(resume, pairs_every_return_with_the_latest_call) {
     const auto body = [] {
         this_coroutine::yield();
         this_coroutine::yield();
@@ -75,7 +75,7 @@ TEST(resume, lets_no_return_go_elsewhere_than_to_the_last_call) {
 }
 #endif
 
-TEST(resume, returns_to_whoever_resumed_last) {
+TEST(resume, makes_yield_return_to_the_latest_resumer) {
     std::string order;
     coroutine<> c([&] {
         order += "c1 ";
@@ -96,7 +96,7 @@ TEST(resume, returns_to_whoever_resumed_last) {
     EXPECT_EQ(order, "c1 main c2 other c3 ");
 }
 
-TEST(resume, lets_an_exception_pass_through_a_chain_of_resumers) {
+TEST(resume, propagates_an_exception_through_a_chain_of_resumers) {
     coroutine<> inner([] { throw std::runtime_error("deep"); });
     tally t;
     coroutine<> outer([&] {
@@ -109,7 +109,7 @@ TEST(resume, lets_an_exception_pass_through_a_chain_of_resumers) {
     EXPECT_TRUE(outer.done());
 }
 
-TEST(resume, takes_the_next_coroutine_while_one_waits) {
+TEST(resume, continues_a_nested_coroutine_across_yields_of_its_resumer) {
     std::vector<int> seen;
     coroutine<> leaf([&] {
         for (int i = 0; i < 3; ++i) {
@@ -127,7 +127,7 @@ TEST(resume, takes_the_next_coroutine_while_one_waits) {
     EXPECT_EQ(seen, (std::vector{0, 1, 2}));
 }
 
-TEST(resume_with, gives_the_result_of_the_function_to_the_body) {
+TEST(resume_with, passes_the_functions_result_to_the_body) {
     coroutine<int(int)> c([](int first) {
         for (;;) first = this_coroutine::yield<int(int)>(first * 2);
         return 0;
@@ -137,7 +137,7 @@ TEST(resume_with, gives_the_result_of_the_function_to_the_body) {
     EXPECT_EQ(c.resume(3), 6);
 }
 
-TEST(resume_with, runs_on_the_stack_of_the_coroutine) {
+TEST(resume_with, runs_the_function_on_the_coroutines_stack) {
     std::uint64_t id = 0;
     bool below = false;
     const char* of_body = nullptr;
@@ -156,7 +156,7 @@ TEST(resume_with, runs_on_the_stack_of_the_coroutine) {
     EXPECT_TRUE(below || WEFT_TEST_ASAN);  // ASan may keep locals elsewhere
 }
 
-TEST(resume_with, throws_out_of_the_yield) {
+TEST(resume_with, makes_the_yield_throw_what_the_function_throws) {
     tally t;
     coroutine<int()> c([&] {
         try {
@@ -173,14 +173,14 @@ TEST(resume_with, throws_out_of_the_yield) {
     EXPECT_EQ(t.deaths, "l");
 }
 
-TEST(resume_with, throws_out_of_resume_what_the_body_does_not_catch) {
+TEST(resume_with, rethrows_what_the_body_does_not_catch) {
     coroutine<> c([] { this_coroutine::yield(); });
     c.resume();
     EXPECT_THROW(c.resume_with([] { throw 1; }), int);
     EXPECT_TRUE(c.done());
 }
 
-TEST(resume_with, runs_before_the_body_of_one_that_has_not_started) {
+TEST(resume_with, runs_before_the_body_of_an_unstarted_coroutine) {
     std::string order;
     coroutine<> c([&] { order += "body"; });
     c.resume_with([&] { order += "before "; });
@@ -190,7 +190,7 @@ TEST(resume_with, runs_before_the_body_of_one_that_has_not_started) {
 }
 
 // Where it throws, and where it is killed.
-TEST(resume_with, destroys_the_body_that_it_keeps_from_running) {
+TEST(resume_with, destroys_a_body_that_never_runs) {
     tally t;
     coroutine<> thrown([o = counted(t, 'o')] { FAIL() << "it does not run"; });
     EXPECT_THROW(thrown.resume_with([] { throw 1; }), int);
@@ -203,7 +203,7 @@ TEST(resume_with, destroys_the_body_that_it_keeps_from_running) {
     EXPECT_EQ(t.deaths, "op");
 }
 
-TEST(resume_with, may_yield_itself) {
+TEST(resume_with, lets_the_function_yield) {
     int turns = 0;
     coroutine<> c([&] {
         this_coroutine::yield();
@@ -216,7 +216,7 @@ TEST(resume_with, may_yield_itself) {
     EXPECT_EQ(turns, 1);
 }
 
-TEST(switch_to, hands_the_resumer_over) {
+TEST(switch_to, transfers_the_resumer) {
     std::string order;
     coroutine<> a;
     coroutine<> b([&] {
@@ -240,7 +240,7 @@ TEST(switch_to, hands_the_resumer_over) {
     EXPECT_TRUE(b.done());
 }
 
-TEST(switch_to, goes_back_and_forth) {
+TEST(switch_to, alternates_between_two_coroutines) {
     int turns = 0;
     coroutine<> a;
     coroutine<> b([&] {
@@ -258,7 +258,7 @@ TEST(switch_to, goes_back_and_forth) {
     EXPECT_EQ(b.state(), coroutine_state::suspended);
 }
 
-TEST(switch_to, lets_the_last_one_finish_in_the_resumer) {
+TEST(switch_to, returns_to_the_resumer_when_the_target_finishes) {
     counting_stacks stacks;
     coroutine<> b([] {}, {.stack = stacks});
     coroutine<> a([&] { b.switch_to(); }, {.stack = stacks});
@@ -273,7 +273,7 @@ TEST(switch_to, lets_the_last_one_finish_in_the_resumer) {
     EXPECT_EQ(stacks.released, 2);
 }
 
-TEST(switch_to, throws_what_the_next_one_throws_to_the_resumer) {
+TEST(switch_to, delivers_exceptions_of_the_target_to_the_resumer) {
     coroutine<> b([] { throw 1; });
     bool caught_in_a = false;
     coroutine<> a([&] {
@@ -290,7 +290,7 @@ TEST(switch_to, throws_what_the_next_one_throws_to_the_resumer) {
     EXPECT_TRUE(a.done());
 }
 
-TEST(switch_to, leaves_one_that_can_be_killed) {
+TEST(switch_to, leaves_a_coroutine_that_can_be_killed) {
     tally t;
     coroutine<> b([] { this_coroutine::yield(); });
     coroutine<> a([&] {
@@ -323,7 +323,7 @@ TEST(switch_to, keeps_a_handled_exception_with_its_coroutine) {
     EXPECT_TRUE(a.done());
 }
 
-TEST(switch_to_death, to_another_signature) {
+TEST(switch_to_death, to_a_coroutine_of_another_signature) {
     coroutine<> of_no_signature([] {}, {.name = "of_no_signature"});
     coroutine<int()> c([&] {
         of_no_signature.switch_to();

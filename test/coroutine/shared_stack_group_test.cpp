@@ -22,7 +22,7 @@ namespace {
 using coroutine_test::counted;
 using coroutine_test::tally;
 
-TEST(shared_stack_group, takes_turns_of_two_coroutines_on_one_stack) {
+TEST(shared_stack_group, alternates_coroutines_on_one_stack) {
     shared_stack_group group;
     std::string order;
     std::vector<coroutine<>> all;
@@ -76,7 +76,7 @@ struct member {
     int left = 0;  // yields to come
 };
 
-TEST(shared_stack_group, keeps_contents_through_random_switches_and_kills) {
+TEST(shared_stack_group, preserves_contents_through_random_switches_and_kills) {
     std::mt19937 random(7);
     auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
     shared_stack_group one(1, 64 * 1024);
@@ -138,7 +138,7 @@ TEST(shared_stack_group, lets_a_coroutine_resume_another_on_the_same_stack) {
     EXPECT_TRUE(outer.done());
 }
 
-TEST(shared_stack_group, nests_many_on_one_stack_and_throws_through_them) {
+TEST(shared_stack_group, nests_many_coroutines_and_propagates_exceptions) {
     shared_stack_group group;
     constexpr std::size_t depth = 30;
     tally t;
@@ -160,7 +160,7 @@ TEST(shared_stack_group, nests_many_on_one_stack_and_throws_through_them) {
     EXPECT_EQ(t.alive, 0);
 }
 
-TEST(shared_stack_group, kills_one_that_is_copied_out) {
+TEST(shared_stack_group, kills_a_coroutine_that_is_copied_out) {
     shared_stack_group group;
     tally t;
     auto body = [&] {
@@ -178,7 +178,7 @@ TEST(shared_stack_group, kills_one_that_is_copied_out) {
     EXPECT_TRUE(b.done());
 }
 
-TEST(shared_stack_group, kills_one_from_another_on_the_same_stack) {
+TEST(shared_stack_group, kills_a_coroutine_from_another_on_the_same_stack) {
     shared_stack_group group;
     tally t;
     coroutine<> victim(
@@ -199,7 +199,7 @@ TEST(shared_stack_group, kills_one_from_another_on_the_same_stack) {
     EXPECT_EQ(t.deaths, "vk");
 }
 
-TEST(shared_stack_group, runs_a_throwing_body_in_its_handlers) {
+TEST(shared_stack_group, lets_bodies_yield_inside_handlers) {
     shared_stack_group group;
     int right = 0;
     auto body = [&right](int mine) {
@@ -219,7 +219,7 @@ TEST(shared_stack_group, runs_a_throwing_body_in_its_handlers) {
     EXPECT_EQ(right, 2);
 }
 
-TEST(shared_stack_group, counts_members_and_what_is_copied_out) {
+TEST(shared_stack_group, counts_members_and_saved_bytes) {
     shared_stack_group group;
     EXPECT_EQ(group.stats().coroutines, 0u);
     auto body = [] {
@@ -253,7 +253,7 @@ void yield_above_3000_bytes() {
 
 // Buffers that are cached in a size that no coroutine has any more: no more than a part of all that
 // waited once.
-TEST(shared_stack_group, keeps_few_of_the_buffers_that_nobody_is_copied_to) {
+TEST(shared_stack_group, bounds_the_spare_buffers_it_caches) {
     shared_stack_group group;
     {
         std::vector<coroutine<>> all;
@@ -269,7 +269,7 @@ TEST(shared_stack_group, keeps_few_of_the_buffers_that_nobody_is_copied_to) {
     EXPECT_LE(group.stats().spare_bytes, 256u * 1024u);
 }
 
-TEST(shared_stack_group, takes_the_buffers_that_it_keeps) {
+TEST(shared_stack_group, reuses_its_spare_buffers) {
     shared_stack_group group;
     const coroutine_options shared{.shared = &group};
     coroutine<> a(yield_above_3000_bytes, shared), b(yield_above_3000_bytes, shared);
@@ -284,7 +284,7 @@ TEST(shared_stack_group, takes_the_buffers_that_it_keeps) {
     EXPECT_EQ(group.stats().spare_bytes, 0u);
 }
 
-TEST(shared_stack_group, gives_its_stacks_back_to_the_process) {
+TEST(shared_stack_group, releases_its_stacks_to_the_default_pool) {
     constexpr std::size_t bytes = 64 * 1024;
     const std::size_t before = default_stack_pool(bytes)->stats().used_count;
     const std::size_t small = default_stack_pool(1)->stats().used_count;
@@ -303,7 +303,7 @@ TEST(shared_stack_group, gives_its_stacks_back_to_the_process) {
 }
 
 // As weft_create() does on a plain thread: one makes what another runs and ends.
-TEST(shared_stack_group, counts_those_that_are_made_while_others_end) {
+TEST(shared_stack_group, counts_members_created_and_destroyed_concurrently) {
     constexpr int made_count = WEFT_TEST_TSAN ? 10'000 : 50'000;
     shared_stack_group group(3);
     std::atomic<coroutine<>*> given{nullptr};
@@ -340,7 +340,7 @@ WEFT_NOINLINE void in_frame_of(F f) {
 // test/alloc has the same law with every call for memory that fails, and for every compiler.
 #if !WEFT_TEST_ASAN && !WEFT_TEST_TSAN && !WEFT_CLANG
 
-TEST(shared_stack_group, is_as_it_was_when_a_resume_finds_no_memory) {
+TEST(shared_stack_group, is_unchanged_when_a_resume_runs_out_of_memory) {
     shared_stack_group group;
     int ran = 0;
     coroutine<> c(
@@ -405,7 +405,7 @@ TEST(shared_stack_group_death, kill_and_yield_without_memory) {
 
 #endif
 
-TEST(shared_stack_group, refuses_resume_with_only_on_the_same_stack) {
+TEST(shared_stack_group, allows_resume_with_from_another_stack) {
     shared_stack_group group;
     int seen = 0;
     coroutine<> c([] { this_coroutine::yield(); }, {.shared = &group});

@@ -85,7 +85,7 @@ unwind_code_test_sample:
     .text
 )");
 
-TEST(machine_instruction, is_as_long_as_the_assembler_made_it) {
+TEST(machine_instruction, has_the_length_that_the_assembler_emitted) {
     const unsigned char* at = unwind_code_test_sample;
     int count = 0;
     for (const unsigned char* length = unwind_code_test_lengths; *length != 0; ++length, ++count) {
@@ -97,7 +97,7 @@ TEST(machine_instruction, is_as_long_as_the_assembler_made_it) {
     EXPECT_GT(count, 40);
 }
 
-TEST(machine_instruction, leads_where_a_jump_or_call_goes) {
+TEST(machine_instruction, decodes_the_target_of_a_jump_or_call) {
     const unsigned char call[] = {0xe8, 0x10, 0, 0, 0};
     EXPECT_EQ(read(call).leads, machine_instruction::call);
     EXPECT_EQ(target_of(call), 0x15);
@@ -118,7 +118,7 @@ TEST(machine_instruction, leads_where_a_jump_or_call_goes) {
     EXPECT_EQ(target_of(far_branch), 0x26);
 }
 
-TEST(machine_instruction, leads_through_a_slot_where_it_is_relative_to_the_code) {
+TEST(machine_instruction, decodes_a_rip_relative_slot_of_a_call_or_jump) {
     const unsigned char call[] = {0xff, 0x15, 0x10, 0, 0, 0};
     EXPECT_EQ(read(call).leads, machine_instruction::call_slot);
     EXPECT_EQ(target_of(call), 0x16);
@@ -131,7 +131,7 @@ TEST(machine_instruction, leads_through_a_slot_where_it_is_relative_to_the_code)
     EXPECT_EQ(read(table_jump).leads, machine_instruction::stop);
 }
 
-TEST(machine_instruction, stops_where_nothing_follows) {
+TEST(machine_instruction, reports_stops_and_unknown_instructions) {
     const unsigned char ret[] = {0xc3, 0};
     const unsigned char trap[] = {0x0f, 0x0b};
     const unsigned char breakpoint[] = {0xcc, 0};

@@ -7,7 +7,7 @@
 using weft::detail::dwarf_bases;
 using weft::detail::dwarf_cursor;
 
-TEST(dwarf_cursor, reads_numbers_of_variable_length) {
+TEST(dwarf_cursor, reads_leb128_values) {
     const unsigned char bytes[] = {0x02, 0x7f, 0x80, 0x01, 0xe5, 0x8e, 0x26,
                                    0x02, 0x7e, 0xff, 0x00, 0x81, 0x7f};
     dwarf_cursor c(bytes);
@@ -22,14 +22,14 @@ TEST(dwarf_cursor, reads_numbers_of_variable_length) {
     EXPECT_EQ(c.at(), bytes + sizeof bytes);
 }
 
-TEST(dwarf_cursor, reads_the_widest_numbers) {
+TEST(dwarf_cursor, reads_the_widest_leb128_values) {
     const unsigned char most[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
     EXPECT_EQ(dwarf_cursor(most).uleb(), ~std::uint64_t{0});
     const unsigned char least[] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f};
     EXPECT_EQ(dwarf_cursor(least).sleb(), INT64_MIN);
 }
 
-TEST(dwarf_cursor, adds_the_base_of_a_pointer) {
+TEST(dwarf_cursor, adds_the_base_to_an_encoded_pointer) {
     unsigned char bytes[4];
     const std::int32_t minus_six = -6;
     std::memcpy(bytes, &minus_six, 4);
@@ -60,14 +60,14 @@ TEST(dwarf_cursor, follows_an_indirect_pointer) {
     EXPECT_TRUE(known);
 }
 
-TEST(dwarf_cursor, leaves_null_without_a_base) {
+TEST(dwarf_cursor, reads_null_without_adding_a_base) {
     const std::uint32_t zero = 0;
     bool known = true;
     EXPECT_EQ(dwarf_cursor(&zero).pointer(0x9b, {}, known), 0u);
     EXPECT_TRUE(known);
 }
 
-TEST(dwarf_cursor, says_which_encodings_it_does_not_know) {
+TEST(dwarf_cursor, reports_unknown_encodings) {
     const std::uint64_t bytes = 1;
     constexpr unsigned char encodings[] = {0x05, 0x0d, 0x50, 0x60};
     for (const unsigned char encoding : encodings) {

@@ -54,7 +54,7 @@ std::uintptr_t pad(unsigned offset) {
 
 }  // namespace
 
-TEST(lsda, has_nothing_to_run_for_a_call_without_a_pad) {
+TEST(lsda, has_no_action_for_a_call_without_a_landing_pad) {
     const lsda table({{0, 8, 0, 0}, {8, 8, 40, 0}}, {});
     EXPECT_EQ(table.at(3).pad, 0u);
     EXPECT_EQ(table.at(3).why, nullptr);
@@ -69,7 +69,7 @@ TEST(lsda, enters_a_cleanup_with_selector_zero) {
     }
 }
 
-TEST(lsda, forbids_in_cpp_what_it_does_not_list_and_passes_it_in_c) {
+TEST(lsda, refuses_unlisted_calls_in_cpp_and_passes_them_in_c) {
     const lsda table({{0, 8, 0, 0}, {16, 8, 40, 0}}, {});
     for (const unsigned offset : {8u, 15u, 24u, 60u}) {
         EXPECT_NE(table.at(offset).why, nullptr) << offset;
@@ -91,7 +91,7 @@ TEST(lsda, prefers_a_handler_to_the_cleanup_listed_before_it) {
     EXPECT_EQ(table.at(0).selector, 1);
 }
 
-TEST(lsda, forbids_what_the_specification_throw_nothing_does) {
+TEST(lsda, refuses_an_empty_exception_specification) {
     const lsda nothing({{0, 8, 40, 1}}, {0x7f, 0}, {0});
     ASSERT_NE(nothing.at(0).why, nullptr);
     EXPECT_NE(std::string(nothing.at(0).why).find("throw()"), std::string::npos);
@@ -100,7 +100,7 @@ TEST(lsda, forbids_what_the_specification_throw_nothing_does) {
     EXPECT_EQ(something.at(0).pad, 0u);
 }
 
-TEST(lsda, says_when_it_does_not_know) {
+TEST(lsda, reports_an_unknown_table_encoding) {
     const unsigned char table[] = {0xff, 0xff, 0x05, 4, 0, 8, 0, 0};
     EXPECT_FALSE(read_lsda(table, 3, {}, table_language::cpp).known);
 }
@@ -151,7 +151,7 @@ unwind_lsda_test_destructor:
 2:  call *_ZSt9terminatev@GOTPCREL(%rip)
 )");
 
-TEST(pad, terminates_only_where_nothing_else_can_come_of_it) {
+TEST(pad, terminates_only_when_every_path_calls_terminate) {
     const auto terminates = [](const unsigned char* at, std::int32_t selector) {
         return pad_terminates(reinterpret_cast<std::uintptr_t>(at), selector);
     };

@@ -70,7 +70,7 @@ frame_rule row_at(unsigned offset) {
 }  // namespace
 
 #if WEFT_X86_64
-TEST(frame_rule, follows_the_call_frame_information_up_to_the_call) {
+TEST(frame_rule, applies_call_frame_information_up_to_the_call) {
     constexpr int rbp = 1, r12 = 2;
     const frame_rule entry = row_at(0);
     EXPECT_EQ(entry.kind, frame_kind::plain);
@@ -97,26 +97,26 @@ TEST(frame_rule, remembers_and_restores_rows) {
     EXPECT_EQ(row_at(10).saved[r12], -3);
 }
 
-TEST(frame_rule, is_slow_where_the_row_has_no_place_in_it) {
+TEST(frame_rule, is_slow_when_the_row_does_not_fit) {
     EXPECT_EQ(row_at(11).kind, frame_kind::slow);  // a CFA in a register that calls do not keep
     EXPECT_EQ(row_at(13).kind, frame_kind::slow);  // such a register that is to be restored
 }
 
-TEST(frame_rule, has_no_caller_where_the_return_address_is_undefined) {
+TEST(frame_rule, has_no_caller_when_the_return_address_is_undefined) {
     EXPECT_EQ(row_at(12).kind, frame_kind::plain);
     EXPECT_TRUE(row_at(12).last);
     EXPECT_FALSE(row_at(10).last);
 }
 #endif
 
-TEST(frame_rule, refuses_what_is_no_code) {
+TEST(frame_rule, refuses_an_address_that_is_not_code) {
     static const char data[64] = {};
     const frame_rule rule = decode_rule(reinterpret_cast<std::uintptr_t>(data) + 32);
     EXPECT_EQ(rule.kind, frame_kind::refused);
     EXPECT_NE(rule.why, nullptr);
 }
 
-TEST(rule_at, finds_out_once_what_it_keeps_even_where_the_table_grows) {
+TEST(rule_at, decodes_each_address_once_even_when_the_table_grows) {
     constexpr unsigned count = 3'000;
     const std::uintptr_t code = code_of("qsort");
     ASSERT_NE(code, 0u);
@@ -128,7 +128,7 @@ TEST(rule_at, finds_out_once_what_it_keeps_even_where_the_table_grows) {
     EXPECT_EQ(rules_decoded(), decoded);
 }
 
-TEST(rule_at, answers_alike_on_many_threads) {
+TEST(rule_at, returns_the_same_rules_on_many_threads) {
     const std::uintptr_t code = code_of("strtod");
     ASSERT_NE(code, 0u);
     std::atomic<int> wrong{0};
@@ -146,7 +146,7 @@ TEST(rule_at, answers_alike_on_many_threads) {
     EXPECT_EQ(wrong, 0);
 }
 
-TEST(rule_at, keeps_the_module_loaded_that_it_knows_an_address_of) {
+TEST(rule_at, keeps_the_module_of_a_cached_address_loaded) {
     void* module = ::dlopen("libthread_db.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (module == nullptr) GTEST_SKIP() << ::dlerror();
     void* code = ::dlsym(module, "td_init");

@@ -20,7 +20,7 @@ TEST(unwind_steps, counts_one_uncaught_exception_from_raise_to_settle) {
     EXPECT_EQ(std::uncaught_exceptions(), 0);
 }
 
-TEST(unwind_steps, counts_anew_what_a_rethrow_counted_twice) {
+TEST(unwind_steps, recounts_what_a_rethrow_counted_twice) {
     unwinding u;
     raise(u);
     recount(u);
@@ -29,7 +29,7 @@ TEST(unwind_steps, counts_anew_what_a_rethrow_counted_twice) {
     settle(u);
 }
 
-TEST(unwind_steps, names_its_stop_function_and_itself_to_the_unwinder) {
+TEST(unwind_steps, passes_its_stop_function_and_itself_to_the_unwinder) {
     unwinding u;
     raise(u);
     EXPECT_EQ(u.header.stop, reinterpret_cast<std::uintptr_t>(&weft_unwind_stop));
@@ -37,7 +37,7 @@ TEST(unwind_steps, names_its_stop_function_and_itself_to_the_unwinder) {
     settle(u);
 }
 
-TEST(unwind_steps, raises_an_exception_of_the_runtimes_inside_a_handler) {
+TEST(unwind_steps, raises_a_runtime_exception_inside_a_handler) {
     unwinding u;
     try {
         throw 1;

@@ -47,7 +47,7 @@ TEST_P(unwind_law, destroys_everything_once_and_innermost_first) {
     }
 }
 
-TEST_P(unwind_law, finishes_at_once_where_nothing_is_to_be_destroyed) {
+TEST_P(unwind_law, finishes_at_once_when_nothing_needs_destruction) {
     EXPECT_EQ(run(k, [&] { die(k); }), outcome::finished);
 }
 
@@ -82,7 +82,7 @@ WEFT_NOINLINE void realigned_frame(victim& k, log_of_ints& log, std::size_t byte
     aligned[0] = 2;
 }
 
-TEST_P(unwind_law, unwinds_a_frame_that_no_rule_describes_amid_others_that_one_does) {
+TEST_P(unwind_law, unwinds_a_frame_without_a_rule_between_frames_with_one) {
     EXPECT_EQ(run(k,
                   [&] {
                       noted outermost{log, 5};
@@ -110,7 +110,7 @@ WEFT_NOINLINE long pushes_arguments(victim& k, log_of_ints& log, long x) {
     return many_arguments(k, x, x + 1, x + 2, x + 3, x + 4, x + 5, x + 6, x + 7, x + 8) + kept[0];
 }
 
-TEST_P(unwind_law, enters_a_pad_with_the_arguments_of_its_call_popped) {
+TEST_P(unwind_law, enters_a_landing_pad_with_the_call_arguments_popped) {
     EXPECT_EQ(run(k, [&] { pushes_arguments(k, log, 11); }), outcome::finished);
     EXPECT_EQ(log, range(1));
 }
@@ -130,12 +130,12 @@ WEFT_NOINLINE void registers_frame(victim& k, log_of_ints& log, std::uint64_t se
     }
 }
 
-TEST_P(unwind_law, gives_each_pad_the_registers_its_frame_had) {
+TEST_P(unwind_law, restores_the_registers_of_each_frame_at_its_landing_pad) {
     EXPECT_EQ(run(k, [&] { registers_frame(k, log, 42); }), outcome::finished);
     EXPECT_EQ(log, (log_of_ints{0, 0}));
 }
 
-TEST_P(unwind_law, goes_on_behind_a_catch_all_that_rethrows) {
+TEST_P(unwind_law, continues_after_a_rethrowing_catch_all) {
     EXPECT_EQ(run(k,
                   [&] {
                       noted outer{log, 3};
@@ -154,7 +154,7 @@ TEST_P(unwind_law, goes_on_behind_a_catch_all_that_rethrows) {
     EXPECT_EQ(k.swallow_count, 0);
 }
 
-TEST_P(unwind_law, matches_the_name_that_the_runtime_gives_to_forced_unwinding) {
+TEST_P(unwind_law, matches_a_handler_for_abi_forced_unwind) {
     // The runtime has no object to refer to: a null reference, as in a cancelled thread.
     EXPECT_EQ(run(k,
                   [&]() __attribute__((no_sanitize("undefined"))) {
@@ -191,7 +191,7 @@ TEST_P(unwind_law, passes_handlers_of_other_types) {
     EXPECT_EQ(log, range(1));
 }
 
-TEST_P(unwind_law, unwinds_a_swallower_at_its_next_suspension) {
+TEST_P(unwind_law, unwinds_a_swallowing_body_at_its_next_suspension) {
     EXPECT_EQ(run(k,
                   [&] {
                       noted outer{log, 5};
@@ -217,7 +217,7 @@ TEST_P(unwind_law, unwinds_a_swallower_at_its_next_suspension) {
     EXPECT_EQ(k.swallow_count, 2);
 }
 
-TEST_P(unwind_law, lets_a_swallower_return) {
+TEST_P(unwind_law, lets_a_swallowing_body_return) {
     EXPECT_EQ(run(k,
                   [&] {
                       try {
@@ -229,7 +229,7 @@ TEST_P(unwind_law, lets_a_swallower_return) {
     EXPECT_EQ(k.swallow_count, 1);
 }
 
-TEST_P(unwind_law, lets_a_handler_replace_it_by_an_exception) {
+TEST_P(unwind_law, lets_a_handler_replace_it_with_an_exception) {
     EXPECT_EQ(run(k,
                   [&] {
                       try {
@@ -328,7 +328,7 @@ TEST_P(unwind_law, refuses_a_noexcept_frame_before_anything_is_destroyed) {
     expect_refusal(k, [&](bool&) { is_noexcept_and_bare(k); });
 }
 
-TEST_P(unwind_law, refuses_a_noexcept_frame_that_has_handlers_of_its_own) {
+TEST_P(unwind_law, refuses_a_noexcept_frame_with_its_own_handlers) {
     SKIP_UNLESS_NOEXCEPT_IS_SEEN(false);
     expect_refusal(k, [&](bool& destroyed) { is_noexcept_with_handlers(k, destroyed); });
 }
@@ -348,13 +348,13 @@ TEST_P(unwind_law, refuses_a_noexcept_frame_below_another_with_cleanups) {
 }
 
 #if !WEFT_ASAN  // what a refused body owns is leaked, on purpose, and would be reported
-TEST_P(unwind_law, refuses_a_noexcept_frame_that_an_inlined_cleanup_hides) {
+TEST_P(unwind_law, refuses_a_noexcept_frame_hidden_by_an_inlined_cleanup) {
     SKIP_UNLESS_NOEXCEPT_IS_SEEN(false);
     expect_refusal(k, [&](bool& destroyed) { is_noexcept_around_inlined_cleanups(k, destroyed); });
 }
 #endif
 
-TEST_P(unwind_law, takes_a_handler_for_all_in_a_noexcept_frame_for_what_it_is) {
+TEST_P(unwind_law, enters_a_catch_all_in_a_noexcept_frame) {
     EXPECT_EQ(run(k,
                   [&]() noexcept {
                       try {
@@ -391,7 +391,7 @@ struct leaves_exception_state {
 };
 
 #if !WEFT_ASAN
-TEST_P(unwind_law, refuses_a_suspension_inside_a_destructor_that_an_exception_runs) {
+TEST_P(unwind_law, refuses_a_suspension_in_a_destructor_run_by_an_exception) {
     SKIP_UNLESS_NOEXCEPT_IS_SEEN(WEFT_GCC);
     const leaves_exception_state restore;
     bool destroyed = false;
@@ -408,14 +408,14 @@ TEST_P(unwind_law, refuses_a_suspension_inside_a_destructor_that_an_exception_ru
     EXPECT_FALSE(destroyed);
 }
 
-TEST_P(unwind_law, refuses_a_handler_in_a_noexcept_frame) {
+TEST_P(unwind_law, refuses_a_suspension_in_a_handler_of_a_noexcept_frame) {
     SKIP_UNLESS_NOEXCEPT_IS_SEEN(WEFT_GCC);
     const leaves_exception_state restore;
     expect_refusal(k, [&](bool& destroyed) { is_noexcept_and_handles(k, destroyed); });
 }
 #endif
 
-TEST_P(unwind_law, ends_the_handler_that_it_was_suspended_in) {
+TEST_P(unwind_law, ends_the_handler_of_the_suspension) {
     auto watched = std::make_shared<int>(5);
     EXPECT_EQ(run(k,
                   [&] {
@@ -432,7 +432,7 @@ TEST_P(unwind_law, ends_the_handler_that_it_was_suspended_in) {
     EXPECT_EQ(watched.use_count(), 1);
 }
 
-TEST_P(unwind_law, passes_a_rethrowing_catch_all_around_the_handler_it_was_suspended_in) {
+TEST_P(unwind_law, passes_a_rethrowing_catch_all_around_the_active_handler) {
     EXPECT_EQ(run(k,
                   [&] {
                       noted outer{log, 3};
@@ -457,7 +457,7 @@ TEST_P(unwind_law, passes_a_rethrowing_catch_all_around_the_handler_it_was_suspe
     EXPECT_EQ(log, range(4));
 }
 
-TEST_P(unwind_law, gives_the_handler_its_exception_back_where_the_kill_was_swallowed) {
+TEST_P(unwind_law, restores_the_handled_exception_when_it_is_swallowed) {
     EXPECT_EQ(run(k,
                   [&] {
                       try {
@@ -482,7 +482,7 @@ TEST_P(unwind_law, gives_the_handler_its_exception_back_where_the_kill_was_swall
     EXPECT_EQ(log, range(2));
 }
 
-TEST_P(unwind_law, may_be_kept_by_an_exception_pointer_of_a_handler) {
+TEST_P(unwind_law, can_be_held_by_an_exception_ptr) {
     std::exception_ptr kept;
     EXPECT_EQ(run(k,
                   [&] {
@@ -553,7 +553,7 @@ TEST_P(unwind_law, lets_destructors_kill) {
     EXPECT_EQ(log, (log_of_ints{0, 1, 0, 2, 3}));
 }
 
-TEST_P(unwind_law, passes_frames_of_the_standard_library) {
+TEST_P(unwind_law, unwinds_frames_of_the_standard_library) {
     const int numbers[] = {3, 1, 2};
     EXPECT_EQ(run(k,
                   [&] {
@@ -583,7 +583,7 @@ TEST_P(unwind_law, passes_frames_of_the_standard_library) {
 }
 
 #if !WEFT_TSAN  // its interceptor of pthread_once has no unwind information that says so
-TEST_P(unwind_law, leaves_a_once_flag_to_be_called_again) {
+TEST_P(unwind_law, leaves_a_once_flag_callable_again) {
     std::once_flag once;
     EXPECT_EQ(run(k, [&] { std::call_once(once, [&] { descend(k, log, 1); }); }),
               outcome::finished);
@@ -597,7 +597,7 @@ TEST_P(unwind_law, leaves_a_once_flag_to_be_called_again) {
 thread_local victim* dying = nullptr;
 thread_local log_of_ints* dying_log = nullptr;
 
-TEST_P(unwind_law, passes_frames_of_c) {
+TEST_P(unwind_law, unwinds_frames_of_c) {
     dying = &k;
     dying_log = &log;
     const int numbers[] = {1, 2, 3};
@@ -656,7 +656,7 @@ TEST_P(unwind_law, refuses_a_frame_without_unwind_information) {
 #endif
 #endif
 
-TEST_P(unwind_law, counts_among_exceptions_that_are_under_way_already) {
+TEST_P(unwind_law, keeps_the_count_of_exceptions_already_in_flight) {
     struct throws_around {
         victim& k;
         log_of_ints& log;
@@ -725,7 +725,7 @@ unwind_test_enter:
 )");
 extern "C" void unwind_test_enter(void* top, void* argument, void (*function)(void*));
 
-TEST_P(unwind_law, ends_where_a_frame_has_no_caller) {
+TEST_P(unwind_law, ends_at_a_frame_without_a_caller) {
     k.end = reinterpret_cast<void*>(~std::uintptr_t{0});
     dying_log = &log;
     const std::unique_ptr<std::max_align_t[]> stack(new std::max_align_t[4'096]);
@@ -743,7 +743,7 @@ INSTANTIATE_TEST_SUITE_P(each, unwind_law,
                          ::testing::PrintToStringParamName());
 
 #if WEFT_X86_64
-TEST(unwind, decodes_nothing_in_a_kill_like_an_earlier_one) {
+TEST(unwind, decodes_no_rule_in_a_repeated_kill) {
     victim k(way::walked);
     log_of_ints log;
     std::size_t decoded = 0;

@@ -115,7 +115,7 @@ std::string first_failure(const trial_report& trial) {
 
 }  // namespace
 
-TEST(echo_verdict, passes_a_server_that_does_right) {
+TEST(echo_verdict, passes_a_correct_server) {
     const trial_report trial = trial_of<none>();
     EXPECT_EQ(first_failure(trial), "");
     EXPECT_GT(trial.client.round_trips, 0u);
@@ -134,7 +134,7 @@ TEST(echo_verdict, finds_bytes_of_another_session) {
     EXPECT_GT(trial_of<sends_an_older_message>().client.mismatches, 0u);
 }
 
-TEST(echo_verdict, finds_bytes_that_nobody_sent) {
+TEST(echo_verdict, finds_bytes_that_were_never_sent) {
     EXPECT_GT(trial_of<adds_a_byte>().client.mismatches, 0u);
 }
 

@@ -21,7 +21,7 @@
 namespace weft::detail {
 namespace {
 
-TEST(fiber_core, is_resumed_as_a_coroutine_frame_is) {
+TEST(fiber_core, is_resumable_through_a_coroutine_handle) {
     loop l;
     fiber_core* seen = nullptr;
     std::coroutine_handle<> handle;
@@ -40,7 +40,7 @@ TEST(fiber_core, is_resumed_as_a_coroutine_frame_is) {
     f.join();
 }
 
-TEST(fiber_core, begins_with_the_two_words_of_a_frame) {
+TEST(fiber_core, starts_with_the_two_words_of_a_coroutine_frame) {
     loop l;
     const void* address = nullptr;
     const void* core = nullptr;
@@ -56,7 +56,7 @@ TEST(fiber_core, begins_with_the_two_words_of_a_frame) {
     f.join();
 }
 
-TEST(fiber_core, is_the_current_one_only_while_it_runs) {
+TEST(fiber_core, is_current_only_while_it_runs) {
     loop l;
     EXPECT_EQ(fiber_core::current(), nullptr);
     fiber_core* a_core = nullptr;
@@ -82,7 +82,7 @@ TEST(fiber_core, is_the_current_one_only_while_it_runs) {
     b.join();
 }
 
-TEST(fiber_core, lives_in_its_loop_from_its_start_to_its_end) {
+TEST(fiber_core, is_counted_by_its_loop_from_start_to_end) {
     loop l;
     std::size_t within = 0;
     fiber f([&] { within = l.flow_count(); }, {.on = &l});
@@ -93,7 +93,7 @@ TEST(fiber_core, lives_in_its_loop_from_its_start_to_its_end) {
     f.join();
 }
 
-TEST(fiber_core, destroyed_by_its_executor_is_killed) {
+TEST(fiber_core, is_killed_when_its_executor_destroys_it) {
     testing::virtual_loop on;  // whose deadlines are those of its timers alone
     loop& l = on.loop();
     int destroyed = 0;
@@ -129,7 +129,7 @@ void end_beside_a_late_wake(std::optional<loop>& l, testing::gate& g) {
     other.join();
 }
 
-TEST(fiber_core, that_another_thread_is_about_to_wake_has_its_turn_before_its_loop_ends) {
+TEST(fiber_core, with_a_wake_in_progress_runs_before_its_loop_ends) {
     testing::gate g;
     bool has_passed = false;
     std::optional<loop> l(std::in_place);
@@ -163,7 +163,7 @@ struct in_two_looks {
     }
 };
 
-TEST(fiber_core, that_waits_while_an_exception_is_under_way_is_not_stopped_at_a_second_look) {
+TEST(fiber_core, waiting_during_unwinding_is_not_stopped_at_a_second_check) {
     loop l;
     in_two_looks op;
     fiber f(
@@ -187,8 +187,7 @@ TEST(fiber_core, that_waits_while_an_exception_is_under_way_is_not_stopped_at_a_
     EXPECT_THROW(f.join(), int);
 }
 
-TEST(fiber_core,
-     that_another_thread_is_about_to_wake_has_its_turn_beside_one_that_yields_for_ever) {
+TEST(fiber_core, with_a_wake_in_progress_runs_beside_an_endless_yielder) {
     testing::gate g;
     bool has_passed = false;
     std::optional<loop> l(std::in_place);
@@ -228,7 +227,7 @@ struct begun {
     std::coroutine_handle<promise_type> handle;
 };
 
-TEST(fiber_core, that_is_ended_ready_beside_a_wait_of_a_coroutine_of_its_own_has_no_more_turns) {
+TEST(fiber_core, killed_while_ready_with_a_nested_wait_never_resumes) {
     testing::gate g;
     std::optional<loop> l(std::in_place);
     bool is_gone = false;
@@ -253,7 +252,7 @@ TEST(fiber_core, that_is_ended_ready_beside_a_wait_of_a_coroutine_of_its_own_has
     EXPECT_EQ(f.join().reason(), stop_reason::shutdown);
 }
 
-TEST(fiber_core, roams_in_a_pool_if_it_says_so) {
+TEST(fiber_core, is_migratable_in_a_pool_when_requested) {
     loop l;
     pool p({.thread_count = 1});
     bool seen = false;
@@ -271,7 +270,7 @@ TEST(fiber_core, roams_in_a_pool_if_it_says_so) {
 task<> sleep_for_an_hour() { co_await sleep_for(std::chrono::hours(1)); }
 
 // The check comes from an executor that would offload the fiber's turn.
-TEST(fiber_core, stays_unless_it_roams_and_its_turn_ends_its_only_wait) {
+TEST(fiber_core, migrates_only_if_migratable_and_its_only_wait_ended) {
     testing::virtual_loop on;
     loop& l = on.loop();
     fiber_core* core = nullptr;
@@ -299,7 +298,7 @@ TEST(fiber_core, stays_unless_it_roams_and_its_turn_ends_its_only_wait) {
 
 // -- derived classes ------------------------------------------------------------------------------
 
-TEST(fiber_core, gives_its_block_back) {
+TEST(fiber_core, releases_its_block) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     loop l;
     const auto run_one = [&] {
@@ -311,7 +310,7 @@ TEST(fiber_core, gives_its_block_back) {
     const std::size_t before = block_cache::stats().used_bytes;
     run_one();
     EXPECT_EQ(block_cache::stats().used_bytes, before);
-    (new borrowed_fiber)->let_go();
+    (new borrowed_fiber)->release();
     EXPECT_EQ(block_cache::stats().used_bytes, before) << "and all of a larger one";
 }
 
@@ -325,7 +324,7 @@ struct has_an_end final : watched_fiber {
     ~has_an_end() { ++destroyed; }
 };
 
-TEST(fiber_core, that_is_watched_is_known_as_that_tells_its_end_and_goes_as_what_it_is) {
+TEST(fiber_core, when_watched_reports_its_end_and_is_destroyed_as_derived) {
     loop l;
     int destroyed = 0;
     auto* const f = new has_an_end(destroyed);
@@ -339,7 +338,7 @@ TEST(fiber_core, that_is_watched_is_known_as_that_tells_its_end_and_goes_as_what
     EXPECT_EQ(seen, f);
     EXPECT_EQ(f->ends, 1);
     EXPECT_EQ(destroyed, 0);
-    f->let_go();
+    f->release();
     EXPECT_EQ(destroyed, 1);
     fiber other(looks, {.on = &l});
     l.run();

@@ -31,7 +31,7 @@ struct noted {
     }
 };
 
-TEST(fiber_local, is_one_for_each_fiber) {
+TEST(fiber_local, has_one_value_per_fiber) {
     virtual_loop l(1);
     fiber_local<int> n;
     ints seen;
@@ -51,7 +51,7 @@ TEST(fiber_local, is_one_for_each_fiber) {
     for (fiber& f : all) f.join();
 }
 
-TEST(fiber_local, of_one_that_uses_none_is_a_null_pointer) {
+TEST(fiber_local, takes_no_memory_in_a_fiber_that_uses_none) {
     virtual_loop l(1);
     fiber_local<int> n;
     fiber f(
@@ -66,7 +66,7 @@ TEST(fiber_local, of_one_that_uses_none_is_a_null_pointer) {
     f.join();
 }
 
-TEST(fiber_local, is_made_by_the_function_given_at_first_use) {
+TEST(fiber_local, is_created_by_its_function_at_first_use) {
     virtual_loop l(1);
     int made = 0;
     fiber_local<std::string> s([&] {
@@ -85,7 +85,7 @@ TEST(fiber_local, is_made_by_the_function_given_at_first_use) {
     EXPECT_EQ(made, 1);
 }
 
-TEST(fiber_local, whose_function_throws_is_tried_again) {
+TEST(fiber_local, is_retried_after_its_function_throws) {
     virtual_loop l(1);
     int tries = 0;
     fiber_local<int> n([&]() -> int {
@@ -103,7 +103,7 @@ TEST(fiber_local, whose_function_throws_is_tried_again) {
     f.join();
 }
 
-TEST(fiber_local, is_destroyed_at_the_end_the_last_made_first) {
+TEST(fiber_local, is_destroyed_in_reverse_order_of_creation) {
     virtual_loop l(1);
     ints ends;
     fiber_local<noted> a, b, c;
@@ -164,7 +164,7 @@ TEST(fiber_local, is_destroyed_when_the_fiber_is_killed) {
     EXPECT_EQ(ends, ints{4});
 }
 
-TEST(fiber_local, may_use_others_in_its_destructor) {
+TEST(fiber_local, lets_its_destructor_use_other_locals) {
     virtual_loop l(1);
     static fiber_local<int> other;
     static int seen;
@@ -179,7 +179,7 @@ TEST(fiber_local, may_use_others_in_its_destructor) {
     EXPECT_EQ(seen, 1);
 }
 
-TEST(fiber_local, has_no_limit_to_how_many_there_are) {
+TEST(fiber_local, has_no_limit_on_its_count) {
     virtual_loop l(1);
     constexpr std::size_t count = 3000;
     std::vector<std::unique_ptr<fiber_local<std::size_t>>> all;
@@ -195,7 +195,7 @@ TEST(fiber_local, has_no_limit_to_how_many_there_are) {
     f.join();
 }
 
-TEST(fiber_local, is_one_for_a_plain_thread_and_goes_with_it) {
+TEST(fiber_local, is_per_thread_on_a_plain_thread_and_ends_with_it) {
     ints ends;
     fiber_local<noted> n;
     std::thread([&] {
@@ -234,7 +234,7 @@ ping::~ping() {
 pong::~pong() { ++a_ping->n; }
 
 // In three more rounds there is one destructor each.
-TEST(fiber_local, whose_destructors_make_each_other_anew_end_after_four_rounds_and_are_reported) {
+TEST(fiber_local, recreated_by_destructors_is_reported_after_four_rounds) {
     pings = 0;
     virtual_loop l(1);
     fiber f([] { ++a_ping->n; }, {.name = "circle", .on = l});
@@ -273,7 +273,7 @@ struct uses_one_late {
     }
 };
 
-TEST(fiber_local, used_after_those_of_its_thread_have_gone_is_made_anew) {
+TEST(fiber_local, used_after_thread_exit_cleanup_is_recreated) {
     bool fine = false;
     std::thread([&] {
         thread_local uses_one_late late;  // made before the thread's locals: destroyed after them
@@ -283,7 +283,7 @@ TEST(fiber_local, used_after_those_of_its_thread_have_gone_is_made_anew) {
     EXPECT_TRUE(fine);
 }
 
-TEST(fiber_local, of_a_thread_goes_before_what_the_thread_had_before_though_a_fiber_had_one_there) {
+TEST(fiber_local, is_destroyed_before_older_thread_locals_even_after_a_fiber) {
     ints ends;
     fiber_local<noted> n;
     fiber_local<int> of_fiber;
@@ -315,7 +315,7 @@ void note_late(fiber_local<noted>& n, ints& ends) {
     late.n = &n;
     late.ends = &ends;
 }
-TEST(fiber_local, made_anew_at_the_end_of_its_thread_goes_with_it_as_well) {
+TEST(fiber_local, recreated_at_thread_exit_is_destroyed_as_well) {
     ints ends;
     fiber_local<noted> n;
     std::thread([&] {
@@ -332,7 +332,7 @@ void use_late(bool& fine) {
     thread_local uses_one_late late;
     late.fine = &fine;
 }
-TEST(fiber_local_death, may_be_used_by_any_number_of_destructors_of_its_thread) {
+TEST(fiber_local_death, can_be_used_by_many_destructors_at_thread_exit) {
     const auto ends = [] {
         std::thread([] {
             static bool fine = false;
@@ -350,7 +350,7 @@ TEST(fiber_local_death, may_be_used_by_any_number_of_destructors_of_its_thread) 
     EXPECT_EXIT(ends(), ::testing::ExitedWithCode(3), "");
 }
 
-TEST(fiber_local_death, of_a_type_without_a_default_needs_a_function) {
+TEST(fiber_local_death, without_a_default_constructor_needs_a_function) {
     struct number {
         int value;
         explicit number(int n) : value(n) {}
@@ -362,7 +362,7 @@ TEST(fiber_local_death, of_a_type_without_a_default_needs_a_function) {
                  "a fiber_local without a function for a type without a default");
 }
 
-TEST(fiber_local_death, may_be_used_by_the_destructor_of_a_static) {
+TEST(fiber_local_death, can_be_used_by_the_destructor_of_a_static) {
     const auto exits = [] {
         static bool fine = false;
         static const struct at_exit {
@@ -380,7 +380,7 @@ TEST(fiber_local_death, may_be_used_by_the_destructor_of_a_static) {
     EXPECT_EXIT(exits(), ::testing::ExitedWithCode(3), "");
 }
 
-TEST(fiber_local, is_never_taken_for_another_that_lay_at_the_same_address) {
+TEST(fiber_local, is_distinct_from_an_earlier_one_at_the_same_address) {
     virtual_loop l(1);
     fiber f(
         [] {

@@ -50,7 +50,7 @@ private:
 
 // -- launch -----------------------------------------------------------------------------------
 
-TEST(fiber, posted_runs_when_its_turn_comes) {
+TEST(fiber, posted_runs_after_the_current_turn) {
     loop l;
     ints seen;
     fiber outer(
@@ -91,7 +91,7 @@ TEST(fiber, dispatched_runs_at_once_until_it_waits) {
     outer.join();
 }
 
-TEST(fiber, dispatched_from_elsewhere_is_posted) {
+TEST(fiber, dispatched_from_outside_its_loop_is_posted) {
     loop l;
     int ran = 0;
     fiber f([&] { ++ran; }, {.launch = launch::dispatch, .on = &l});
@@ -101,7 +101,7 @@ TEST(fiber, dispatched_from_elsewhere_is_posted) {
     f.join();
 }
 
-TEST(fiber, lazy_runs_when_it_is_joined_or_started) {
+TEST(fiber, deferred_runs_when_joined_or_started) {
     loop l;
     int ran = 0;
     fiber outer(
@@ -122,7 +122,7 @@ TEST(fiber, lazy_runs_when_it_is_joined_or_started) {
     outer.join();
 }
 
-TEST(fiber, lazy_and_detached_runs) {
+TEST(fiber, deferred_runs_when_detached) {
     loop l;
     int ran = 0;
     fiber([&] { ++ran; }, {.launch = launch::deferred, .on = &l}).detach();
@@ -183,7 +183,7 @@ TEST(fiber, is_joined_by_a_fiber_of_another_thread) {
     EXPECT_EQ(total, 200);
 }
 
-TEST(fiber, join_throws_what_left_the_function) {
+TEST(fiber, join_rethrows_what_the_function_throws) {
     virtual_loop l(1);
     fiber outer(
         [] {
@@ -204,7 +204,7 @@ TEST(fiber, join_throws_what_left_the_function) {
     EXPECT_THROW(ended.join(), int);
 }
 
-TEST(fiber, stays_joinable_when_the_one_who_joins_is_stopped) {
+TEST(fiber, stays_joinable_when_the_joiner_is_stopped) {
     virtual_loop l(1);
     bool ended = false;
     fiber inner(
@@ -227,7 +227,7 @@ TEST(fiber, stays_joinable_when_the_one_who_joins_is_stopped) {
     stopper.join();
 }
 
-TEST(fiber, destroyed_asks_to_stop_and_joins) {
+TEST(fiber, destructor_requests_stop_and_joins) {
     virtual_loop l(1);
     int destroyed = 0;
     fiber outer(
@@ -247,7 +247,7 @@ TEST(fiber, destroyed_asks_to_stop_and_joins) {
     outer.join();
 }
 
-TEST(fiber, destroyed_by_one_that_was_stopped_itself_is_joined_all_the_same) {
+TEST(fiber, destructor_joins_even_in_a_stopped_fiber) {
     virtual_loop l(1);
     int destroyed = 0;
     fiber outer(
@@ -267,7 +267,7 @@ TEST(fiber, destroyed_by_one_that_was_stopped_itself_is_joined_all_the_same) {
     stopper.join();
 }
 
-TEST(fiber, assigned_to_ends_the_one_before) {
+TEST(fiber, assignment_stops_and_joins_the_previous_fiber) {
     virtual_loop l(1);
     int destroyed = 0;
     fiber outer(
@@ -286,7 +286,7 @@ TEST(fiber, assigned_to_ends_the_one_before) {
     outer.join();
 }
 
-TEST(fiber, lazy_may_outlive_its_executor_if_it_is_never_begun) {
+TEST(fiber, deferred_can_outlive_its_executor_if_never_started) {
     auto kept = std::make_shared<int>();
     {
         auto l = std::make_unique<loop>();
@@ -298,7 +298,7 @@ TEST(fiber, lazy_may_outlive_its_executor_if_it_is_never_begun) {
     EXPECT_EQ(*kept, 0);
 }
 
-TEST(fiber, lazy_that_was_stopped_before_it_began_finds_the_stop) {
+TEST(fiber, deferred_sees_a_stop_requested_before_its_start) {
     loop l;
     fiber f([] { this_fiber::sleep_for(1h); }, {.launch = launch::deferred, .on = &l});
     EXPECT_TRUE(f.request_stop());
@@ -308,7 +308,7 @@ TEST(fiber, lazy_that_was_stopped_before_it_began_finds_the_stop) {
 }
 
 // The loop ends while another thread is within the request.
-TEST(fiber, may_end_with_its_loop_while_it_is_asked_to_stop) {
+TEST(fiber, can_end_with_its_loop_during_a_stop_request) {
     auto l = std::make_unique<loop>();
     std::atomic<bool> asked{false};
     std::atomic<bool> gone{false};
@@ -331,7 +331,7 @@ TEST(fiber, may_end_with_its_loop_while_it_is_asked_to_stop) {
     EXPECT_FALSE(f.join().stopped());
 }
 
-TEST(fiber, may_end_with_its_loop_whenever_others_ask_it_to_stop) {
+TEST(fiber, can_end_with_its_loop_in_a_race_with_request_stop) {
     for (int i = 0; i < 300; ++i) {
         auto l = std::make_unique<loop>();
         std::atomic<bool> go{false};
@@ -347,7 +347,7 @@ TEST(fiber, may_end_with_its_loop_whenever_others_ask_it_to_stop) {
     }
 }
 
-TEST(fiber, never_started_destroys_its_function_and_takes_no_stack) {
+TEST(fiber, never_started_destroys_its_function_without_a_stack) {
     struct no_stack {
         int& taken;
         stack acquire() noexcept {
@@ -372,7 +372,7 @@ TEST(fiber, never_started_destroys_its_function_and_takes_no_stack) {
     EXPECT_EQ(l.flow_count(), 0u);
 }
 
-TEST(fiber, may_drop_its_own_handle) {
+TEST(fiber, can_destroy_its_own_handle) {
     virtual_loop l(1);
     int destroyed = 0;
     bool asked = false;
@@ -392,7 +392,7 @@ TEST(fiber, may_drop_its_own_handle) {
     EXPECT_EQ(l.now(), time_point{});
 }
 
-TEST(fiber, outlives_its_loop_as_a_handle) {
+TEST(fiber, handle_outlives_the_loop) {
     fiber f;
     fiber g;
     {
@@ -409,7 +409,7 @@ TEST(fiber, outlives_its_loop_as_a_handle) {
 
 // -- detached, unhandled ----------------------------------------------------------------------
 
-TEST(fiber, detached_goes_on_and_its_exception_goes_to_the_handler) {
+TEST(fiber, detached_keeps_running_and_reports_its_exception) {
     const unhandled_seen seen;
     virtual_loop l(1);
     int ran = 0;
@@ -421,7 +421,7 @@ TEST(fiber, detached_goes_on_and_its_exception_goes_to_the_handler) {
     EXPECT_EQ(seen.name, "lost");
 }
 
-TEST(fiber, detached_after_it_failed_tells_the_handler) {
+TEST(fiber, detached_after_failing_reports_its_exception) {
     const unhandled_seen seen;
     virtual_loop l(1);
     fiber f([] { throw 1; }, {.on = l});
@@ -431,7 +431,7 @@ TEST(fiber, detached_after_it_failed_tells_the_handler) {
     EXPECT_EQ(seen.calls, 1);
 }
 
-TEST(fiber, dropped_unread_tells_the_handler) {
+TEST(fiber, destroyed_with_an_unread_exception_reports_it) {
     const unhandled_seen seen;
     virtual_loop l(1);
     fiber outer(
@@ -445,7 +445,7 @@ TEST(fiber, dropped_unread_tells_the_handler) {
     outer.join();
 }
 
-TEST(fiber, detached_and_stopped_tells_nobody) {
+TEST(fiber, detached_and_stopped_reports_no_exception) {
     const unhandled_seen seen;
     {
         loop l;
@@ -474,7 +474,7 @@ TEST(fiber, stopped_before_it_starts_runs_to_its_first_wait) {
     EXPECT_EQ(f.join().reason(), stop_reason::user);
 }
 
-TEST(fiber, stopped_while_it_runs_goes_on_to_its_next_wait) {
+TEST(fiber, stopped_while_running_continues_to_its_next_wait) {
     virtual_loop l(1);
     ints seen;
     fiber f;
@@ -492,7 +492,7 @@ TEST(fiber, stopped_while_it_runs_goes_on_to_its_next_wait) {
     EXPECT_EQ(l.now(), time_point{});
 }
 
-TEST(fiber, stopped_by_another_thread_while_it_runs_ends) {
+TEST(fiber, stopped_by_another_thread_while_running_ends) {
     loop_thread there;
     std::atomic<bool> running{false};
     fiber f(
@@ -506,7 +506,7 @@ TEST(fiber, stopped_by_another_thread_while_it_runs_ends) {
     EXPECT_TRUE(f.join().stopped());
 }
 
-TEST(fiber, stopped_while_it_waits_is_woken_at_once) {
+TEST(fiber, stopped_while_waiting_is_woken_at_once) {
     virtual_loop l(1);
     int destroyed = 0;
     fiber sleeper(
@@ -537,7 +537,7 @@ TEST(fiber, stopped_while_it_waits_is_woken_at_once) {
     stopper.join();
 }
 
-TEST(fiber, stopped_by_another_thread_while_it_waits_ends_each_time) {
+TEST(fiber, stopped_by_another_thread_while_waiting_always_ends) {
     loop_thread there;
     for (int i = 0; i < 200; ++i) {
         fiber f([] { this_fiber::sleep_for(1h); }, {.on = there});
@@ -547,7 +547,7 @@ TEST(fiber, stopped_by_another_thread_while_it_waits_ends_each_time) {
     }
 }
 
-TEST(fiber, stopped_after_its_end_is_as_before) {
+TEST(fiber, stopped_after_its_end_is_unaffected) {
     virtual_loop l(1);
     fiber f([] {}, {.on = l});
     l.run();
@@ -556,7 +556,7 @@ TEST(fiber, stopped_after_its_end_is_as_before) {
     EXPECT_FALSE(f.request_stop()) << "there is none";
 }
 
-TEST(fiber, stopped_finds_every_later_wait_except_under_a_shield) {
+TEST(fiber, stopped_fails_every_later_wait_except_under_a_shield) {
     virtual_loop l(1);
     int thrown = 0;
     fiber f(
@@ -586,7 +586,7 @@ TEST(fiber, stopped_finds_every_later_wait_except_under_a_shield) {
     EXPECT_TRUE(f.join().stopped());
 }
 
-TEST(fiber, may_wait_in_a_destructor_while_it_is_unwound_by_a_stop) {
+TEST(fiber, can_wait_in_a_destructor_while_a_stop_unwinds_it) {
     virtual_loop l(1);
     int steps = 0;
     fiber f(
@@ -624,7 +624,7 @@ TEST(fiber, race_of_stop_and_end_has_one_outcome) {
 
 // -- this_fiber -------------------------------------------------------------------------------
 
-TEST(this_fiber, has_a_unique_id_and_a_name_that_may_be_changed) {
+TEST(this_fiber, has_a_unique_id_and_a_changeable_name) {
     virtual_loop l(1);
     std::set<fiber::id> ids;
     std::vector<fiber> all;
@@ -652,7 +652,7 @@ TEST(this_fiber, has_a_unique_id_and_a_name_that_may_be_changed) {
     EXPECT_EQ(ids.size(), 10u);
 }
 
-TEST(this_fiber, is_nothing_outside_of_one) {
+TEST(this_fiber, does_not_exist_outside_a_fiber) {
     EXPECT_FALSE(this_fiber::exists());
     EXPECT_EQ(this_fiber::get_id(), 0u);
     EXPECT_EQ(this_fiber::name(), "");
@@ -669,7 +669,7 @@ WEFT_NOINLINE void use_stack(std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; i += 512) p[i] = 1;
 }
 
-TEST(this_fiber, knows_how_much_stack_it_has_used) {
+TEST(this_fiber, reports_its_stack_usage) {
     virtual_loop l(1);
     fiber f(
         [] {
@@ -685,7 +685,7 @@ TEST(this_fiber, knows_how_much_stack_it_has_used) {
     f.join();
 }
 
-TEST(this_fiber, sleeps_not_before_and_lets_others_run_even_for_the_past) {
+TEST(this_fiber, sleep_with_a_past_deadline_still_yields) {
     loop l;
     ints seen;
     fiber a(
@@ -703,7 +703,7 @@ TEST(this_fiber, sleeps_not_before_and_lets_others_run_even_for_the_past) {
 
 // -- what it inherits, how many ---------------------------------------------------------------
 
-TEST(fiber, inherits_the_bindings_of_who_made_it) {
+TEST(fiber, inherits_the_bindings_of_its_creator) {
     context_local<int> user(0);
     virtual_loop l(1);
     ints seen;
@@ -728,7 +728,7 @@ TEST(fiber, inherits_the_bindings_of_who_made_it) {
     outer.join();
 }
 
-TEST(fiber, lives_beside_a_hundred_thousand_others) {
+TEST(fiber, runs_beside_a_hundred_thousand_others) {
     constexpr int count = WEFT_TEST_TSAN ? 2000 : WEFT_TEST_ASAN ? 10000 : 100000;
     loop l;
     int turns = 0;
@@ -749,7 +749,7 @@ TEST(fiber, lives_beside_a_hundred_thousand_others) {
     for (fiber& f : all) f.join();
 }
 
-TEST(fiber, whose_stack_cannot_be_had_fails_before_its_function_is_called) {
+TEST(fiber, fails_without_a_stack_before_its_function_is_called) {
     struct no_stack {
         stack acquire() noexcept { return {}; }
         void release(stack) noexcept {}
@@ -767,7 +767,7 @@ TEST(fiber, whose_stack_cannot_be_had_fails_before_its_function_is_called) {
 }
 
 //
-TEST(fiber, that_join_each_other_wait_until_one_is_stopped) {
+TEST(fiber, cyclic_joins_wait_until_one_is_stopped) {
     loop l;
     static std::atomic<int> reports;
     reports = 0;
@@ -787,7 +787,7 @@ TEST(fiber, that_join_each_other_wait_until_one_is_stopped) {
 }
 
 //
-TEST(fiber, a_thousand_threads_come_and_go_and_leave_no_descriptor_behind) {
+TEST(fiber, leaks_no_file_descriptor_over_a_thousand_threads) {
     const auto count_of_descriptors = [] {
         return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
     };
@@ -812,7 +812,7 @@ TEST(fiber, a_thousand_threads_come_and_go_and_leave_no_descriptor_behind) {
 }
 
 //
-TEST(fiber, moved_to_itself_stays_what_it_is) {
+TEST(fiber, survives_self_move_assignment) {
     loop l;
     int ran = 0;
     fiber f([&] { ++ran; }, {.on = &l});

@@ -124,7 +124,7 @@ TEST(misuse_death, uncaught_exception_in_a_fiber) {
     };
     EXPECT_DEATH(uncaught(),
                  "weft: what\\(\\): no route\n"
-                 "weft: an exception left a fiber that nobody joins: "
+                 "weft: an exception left a fiber that is not joined: "
                  "fiber [0-9]+ \"login\"");
 }
 
@@ -307,7 +307,7 @@ TEST(misuse_death, yield_of_a_coroutine_in_a_fiber) {
         l.run();
     };
     const char* const message =
-        "weft: a fiber yielded to nobody: this_fiber::yield: fiber [0-9]+ \"lost\"";
+        "weft: a fiber suspended without a wait: use this_fiber::yield: fiber [0-9]+ \"lost\"";
     EXPECT_DEATH(yields(), message);
     const auto switches = [] {
         loop l;
@@ -329,7 +329,7 @@ TEST(misuse_death, two_joins_of_one_fiber_object) {
     EXPECT_DEATH(joined_twice(), "weft: a fiber is joined twice.*misuse_test.cpp");
 }
 
-TEST(misuse_death, a_message_names_the_line_of_the_call_also_of_one_that_is_awaited) {
+TEST(misuse_death, message_names_the_calling_line_also_for_awaited_calls) {
     const auto joined_twice = [] {
         virtual_loop l(1);
         fiber f([] { this_fiber::sleep_for(1ms); }, {.on = l});

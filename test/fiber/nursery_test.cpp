@@ -45,7 +45,7 @@ weft::duration in_a_fiber(F f) {
     return l.now() - before;
 }
 
-TEST(nursery_of_fibers, gives_the_results_of_its_children) {
+TEST(nursery_of_fibers, returns_the_results_of_its_children) {
     EXPECT_EQ(in_a_fiber([] {
                   nursery n;
                   int place = 3;
@@ -62,7 +62,7 @@ TEST(nursery_of_fibers, gives_the_results_of_its_children) {
               2ms);
 }
 
-TEST(nursery_of_fibers, if_one_throws_the_sibling_is_cancelled_and_both_are_finished) {
+TEST(nursery_of_fibers, stops_the_sibling_of_a_throwing_child_and_joins_both) {
     int living = 0;
     const auto body = [&] {
         nursery n;
@@ -85,7 +85,7 @@ TEST(nursery_of_fibers, if_one_throws_the_sibling_is_cancelled_and_both_are_fini
               1ms);
 }
 
-TEST(nursery_of_fibers, stops_those_who_are_left_without_any_handle) {
+TEST(nursery_of_fibers, destructor_stops_children_without_handles) {
     EXPECT_EQ(in_a_fiber([] {
                   int stopped = 0;
                   {
@@ -106,7 +106,7 @@ TEST(nursery_of_fibers, stops_those_who_are_left_without_any_handle) {
               1ms);
 }
 
-TEST(nursery_of_fibers, keeps_every_error) {
+TEST(nursery_of_fibers, collects_every_error) {
     in_a_fiber([] {
         nursery n;
         for (int i = 0; i < 3; ++i)
@@ -126,7 +126,7 @@ TEST(nursery_of_fibers, keeps_every_error) {
     });
 }
 
-TEST(nursery_of_fibers, a_child_may_spawn_siblings) {
+TEST(nursery_of_fibers, lets_a_child_spawn_siblings) {
     EXPECT_EQ(in_a_fiber([] {
                   nursery n;
                   n.spawn([&] {
@@ -138,7 +138,7 @@ TEST(nursery_of_fibers, a_child_may_spawn_siblings) {
               6ms);
 }
 
-TEST(nursery_of_fibers, spawns_a_function_that_may_be_called_once_only) {
+TEST(nursery_of_fibers, spawns_a_function_callable_only_once) {
     struct once {
         std::unique_ptr<int> p;
         int operator()() && { return *p; }
@@ -150,7 +150,7 @@ TEST(nursery_of_fibers, spawns_a_function_that_may_be_called_once_only) {
     });
 }
 
-TEST(nursery_of_fibers, is_killed_with_a_child_that_has_not_begun) {
+TEST(nursery_of_fibers, is_killed_with_a_child_that_has_not_started) {
     int destroyed = 0;
     bool began = false;
     {
@@ -197,7 +197,7 @@ TEST(nursery_of_fibers, is_killed_with_its_fiber) {
     EXPECT_EQ(living, 0);
 }
 
-TEST(nursery_of_fibers, of_a_loop_that_ends_waits_for_children_on_another) {
+TEST(nursery_of_fibers, of_an_ending_loop_waits_for_children_on_another_loop) {
     std::latch begun(1);
     bool ended = false;
     weft::loop there;
@@ -228,7 +228,7 @@ TEST(nursery_of_fibers, of_a_loop_that_ends_waits_for_children_on_another) {
     t.join();
 }
 
-TEST(nursery_of_fibers, killed_after_a_child_has_failed_throws_nothing) {
+TEST(nursery_of_fibers, killed_after_a_child_failed_throws_nothing) {
     int living = 0;
     {
         weft::testing::virtual_loop l(1);
@@ -273,7 +273,7 @@ weft::fiber_handle<void> fails_in(nursery& n, weft::duration d, int e,
         options);
 }
 
-TEST(nursery_of_fibers, a_child_that_fails_stops_the_block_and_its_error_leaves) {
+TEST(nursery_of_fibers, failed_child_stops_the_block_which_throws_its_error) {
     EXPECT_EQ(in_a_fiber([] {
                   EXPECT_EQ(what_leaves([] {
                                 nursery n;
@@ -286,7 +286,7 @@ TEST(nursery_of_fibers, a_child_that_fails_stops_the_block_and_its_error_leaves)
               3ms);
 }
 
-TEST(nursery_of_fibers, a_child_that_fails_cancels_a_wait_that_gives_a_result) {
+TEST(nursery_of_fibers, failed_child_cancels_a_wait_that_returns_a_result) {
     EXPECT_EQ(in_a_fiber([] {
                   weft::channel<int> c;
                   EXPECT_EQ(what_leaves([&] {
@@ -299,8 +299,7 @@ TEST(nursery_of_fibers, a_child_that_fails_cancels_a_wait_that_gives_a_result) {
               2ms);
 }
 
-TEST(nursery_of_fibers,
-     the_error_of_a_child_is_not_lost_for_a_deadline_or_a_stop_that_comes_later) {
+TEST(nursery_of_fibers, error_of_a_child_survives_a_later_deadline_or_stop) {
     EXPECT_EQ(in_a_fiber([] {
                   EXPECT_EQ(what_leaves([&] {
                                 const weft::timeout_scope limit(3ms);
@@ -364,12 +363,12 @@ double cpu_seconds_of_failing(int count) {
 }
 
 // Four times as many take four times as long, and were it each with each, sixteen times.
-TEST(nursery_of_fibers, the_cost_of_failures_is_in_proportion_to_their_number) {
+TEST(nursery_of_fibers, handles_failures_in_linear_time) {
     const int count = weft::testing::slow ? 500 : 2000;
     EXPECT_LT(cpu_seconds_of_failing(4 * count), 9 * cpu_seconds_of_failing(count));
 }
 
-TEST(nursery_of_fibers, a_failure_reaches_a_block_deep_in_what_it_awaits) {
+TEST(nursery_of_fibers, failure_reaches_a_block_in_a_nested_await) {
     const auto sleeps = []() -> weft::task<int> {
         co_await weft::sleep_for(1h);
         co_return 1;
@@ -407,7 +406,7 @@ TEST(nursery_of_fibers, a_failure_reaches_a_block_deep_in_what_it_awaits) {
     });
 }
 
-TEST(nursery_of_fibers, a_block_that_swallows_the_error_is_told_again_and_at_its_end) {
+TEST(nursery_of_fibers, rethrows_a_swallowed_error_at_each_wait_and_at_its_end) {
     EXPECT_EQ(in_a_fiber([] {
                   int told = 0;
                   EXPECT_EQ(what_leaves([&] {
@@ -422,7 +421,7 @@ TEST(nursery_of_fibers, a_block_that_swallows_the_error_is_told_again_and_at_its
               2ms);
 }
 
-TEST(nursery_of_fibers, once_join_has_told_the_error_the_block_may_wait) {
+TEST(nursery_of_fibers, lets_the_block_wait_after_join_threw_the_error) {
     EXPECT_EQ(in_a_fiber([] {
                   nursery n;
                   fails_in(n, 2ms, 7);
@@ -433,8 +432,7 @@ TEST(nursery_of_fibers, once_join_has_told_the_error_the_block_may_wait) {
               3ms);
 }
 
-TEST(nursery_of_fibers,
-     a_failure_of_the_outer_of_two_ends_the_block_of_the_inner_and_not_otherwise) {
+TEST(nursery_of_fibers, failure_ends_inner_blocks_but_not_outer_ones) {
     EXPECT_EQ(in_a_fiber([] {
                   nursery outer;
                   EXPECT_EQ(what_leaves([&] {
@@ -456,7 +454,7 @@ TEST(nursery_of_fibers,
               3ms);
 }
 
-TEST(nursery_of_fibers, a_child_on_another_loop_stops_the_block) {
+TEST(nursery_of_fibers, failed_child_on_another_loop_stops_the_block) {
     weft::testing::loop_thread there;
     weft::loop here;
     weft::fiber f(
@@ -474,7 +472,7 @@ TEST(nursery_of_fibers, a_child_on_another_loop_stops_the_block) {
     f.join();
 }
 
-TEST(nursery_of_fibers, a_child_stops_a_block_that_moves_in_a_pool) {
+TEST(nursery_of_fibers, failed_child_stops_a_block_that_migrates_in_a_pool) {
     weft::pool p(2);
     std::list<weft::fiber> all;
     for (int i = 0; i < 4; ++i)
@@ -493,7 +491,7 @@ TEST(nursery_of_fibers, a_child_stops_a_block_that_moves_in_a_pool) {
     for (weft::fiber& f : all) f.join();
 }
 
-TEST(nursery_of_fibers, a_child_stops_a_block_of_a_plain_thread) {
+TEST(nursery_of_fibers, failed_child_stops_a_block_of_a_plain_thread) {
     weft::testing::loop_thread there;
     for (int i = 1; i <= 100; ++i) {
         EXPECT_EQ(what_leaves([&] {
@@ -511,8 +509,7 @@ TEST(nursery_of_fibers, a_child_stops_a_block_of_a_plain_thread) {
     sleep_for(1us);
 }
 
-TEST(nursery_of_fibers,
-     a_join_after_the_failure_was_met_lasts_until_all_have_ended_and_tells_it_once) {
+TEST(nursery_of_fibers, join_after_a_failure_waits_for_all_and_throws_it_once) {
     in_a_fiber([] {
         bool slow_ended = false;
         nursery n;
@@ -533,7 +530,7 @@ TEST(nursery_of_fibers,
 }
 
 // The end of the inner one takes its own failure away from the block, and not the outer one's.
-TEST(nursery_of_fibers, a_failure_of_the_outer_outlasts_the_end_of_the_inner_that_failed_too) {
+TEST(nursery_of_fibers, outer_failure_survives_the_end_of_a_failed_inner_nursery) {
     EXPECT_LT(in_a_fiber([] {
                   weft::manual_reset_event never_set;
                   try {
@@ -562,7 +559,7 @@ TEST(nursery_of_fibers, a_failure_of_the_outer_outlasts_the_end_of_the_inner_tha
               1min);
 }
 
-TEST(fiber_handle, that_lives_is_not_done_and_is_stopped_without_its_siblings) {
+TEST(fiber_handle, stops_a_live_child_without_its_siblings) {
     EXPECT_EQ(in_a_fiber([] {
                   nursery n;
                   auto stopped = n.spawn([] { sleep_for(1h); });
@@ -578,7 +575,7 @@ TEST(fiber_handle, that_lives_is_not_done_and_is_stopped_without_its_siblings) {
     EXPECT_TRUE(weft::fiber_handle<int>().done());
 }
 
-TEST(fiber_handle, that_has_ended_cannot_be_stopped_and_needs_no_loop_for_it) {
+TEST(fiber_handle, of_a_done_child_refuses_a_stop_without_its_loop) {
     weft::fiber_handle<int> x;
     {
         weft::testing::virtual_loop l(1);
@@ -596,7 +593,7 @@ TEST(fiber_handle, that_has_ended_cannot_be_stopped_and_needs_no_loop_for_it) {
     EXPECT_FALSE(x.request_stop());
 }
 
-TEST(child_fiber_death, a_second_get_is_refused) {
+TEST(child_fiber_death, second_get_is_refused) {
     const auto twice = [] {
         in_a_fiber([] {
             nursery n;

@@ -26,7 +26,7 @@ void in_fiber(F f) {
     outer.join();
 }
 
-TEST(spawn, gives_the_value_that_the_function_returns) {
+TEST(spawn, delivers_the_value_that_the_function_returns) {
     in_fiber([] {
         join_handle<int> h = spawn([] {
             this_fiber::yield();
@@ -47,7 +47,7 @@ TEST(spawn, of_void_waits_for_the_end) {
     });
 }
 
-TEST(spawn, of_a_reference_gives_that_object) {
+TEST(spawn, of_a_reference_delivers_the_same_object) {
     in_fiber([] {
         int n = 0;
         auto h = spawn([&]() -> int& { return n; });
@@ -55,7 +55,7 @@ TEST(spawn, of_a_reference_gives_that_object) {
     });
 }
 
-TEST(spawn, of_what_can_only_be_moved) {
+TEST(spawn, delivers_a_move_only_value) {
     in_fiber([] {
         auto p = std::make_unique<int>(5);
         auto h = spawn([p = std::move(p)]() mutable { return std::move(p); });
@@ -63,7 +63,7 @@ TEST(spawn, of_what_can_only_be_moved) {
     });
 }
 
-TEST(spawn, of_a_type_without_a_default) {
+TEST(spawn, delivers_a_value_without_a_default_constructor) {
     struct odd {
         explicit odd(int m) : n(m) {}
         odd(odd&&) = default;
@@ -73,7 +73,7 @@ TEST(spawn, of_a_type_without_a_default) {
     in_fiber([] { EXPECT_EQ(spawn([] { return odd(3); }).get().n, 3); });
 }
 
-TEST(spawn, of_a_function_that_may_be_called_once_only) {
+TEST(spawn, accepts_a_function_callable_only_once) {
     struct once {
         std::unique_ptr<int> p;
         int operator()() && { return *p; }
@@ -81,7 +81,7 @@ TEST(spawn, of_a_function_that_may_be_called_once_only) {
     in_fiber([] { EXPECT_EQ(spawn(once{std::make_unique<int>(4)}).get(), 4); });
 }
 
-TEST(spawn, throws_what_left_the_function) {
+TEST(spawn, rethrows_what_the_function_throws) {
     in_fiber([] {
         auto h = spawn([]() -> int { throw std::out_of_range("far"); });
         EXPECT_THROW(h.get(), std::out_of_range);
@@ -89,7 +89,7 @@ TEST(spawn, throws_what_left_the_function) {
     });
 }
 
-TEST(spawn, throws_stopped_with_the_reason_if_it_was_stopped) {
+TEST(spawn, throws_stopped_with_the_reason_of_the_stop) {
     in_fiber([] {
         auto h = spawn([] {
             this_fiber::sleep_for(1h);
@@ -105,7 +105,7 @@ TEST(spawn, throws_stopped_with_the_reason_if_it_was_stopped) {
     });
 }
 
-TEST(spawn, waits_by_an_operation_too) {
+TEST(spawn, can_be_awaited_as_an_operation) {
     in_fiber([] {
         auto h = spawn([] {
             this_fiber::sleep_for(1ms);
@@ -118,12 +118,12 @@ TEST(spawn, waits_by_an_operation_too) {
     });
 }
 
-TEST(spawn, gives_its_value_to_a_thread) {
+TEST(spawn, delivers_its_value_to_a_thread) {
     loop_thread there;
     for (int i = 0; i < 100; ++i) EXPECT_EQ(spawn([i] { return i; }, {.on = there}).get(), i);
 }
 
-TEST(spawn, gives_its_value_to_a_fiber_of_another_thread) {
+TEST(spawn, delivers_its_value_to_a_fiber_of_another_thread) {
     loop_thread a;
     loop_thread b;
     auto sum = spawn(
@@ -136,7 +136,7 @@ TEST(spawn, gives_its_value_to_a_fiber_of_another_thread) {
     EXPECT_EQ(sum.get(), 4950);
 }
 
-TEST(spawn, dropped_stops_and_joins_and_destroys_the_value) {
+TEST(spawn, destroyed_handle_stops_joins_and_destroys_the_value) {
     auto kept = std::make_shared<int>();
     in_fiber([&] {
         {

@@ -166,7 +166,7 @@ TEST_P(every_wait_of_future, is_ended_by_a_stop_of_a_thread) {
 }
 
 // The stop comes from another thread than the wait, and races with the outcome.
-TEST_P(every_wait_of_future, is_ended_once_by_a_stop_or_by_the_outcome) {
+TEST_P(every_wait_of_future, ends_once_in_a_race_of_stop_and_outcome) {
     weft::testing::loop_thread home, other;
     for (int i = 0; i < 50; ++i) {
         auto it = std::make_unique<waited_for>(home.loop());
@@ -178,7 +178,7 @@ TEST_P(every_wait_of_future, is_ended_once_by_a_stop_or_by_the_outcome) {
     }
 }
 
-TEST_P(every_wait_of_future, is_taken_back_when_its_stack_is_unwound) {
+TEST_P(every_wait_of_future, is_cancelled_when_its_stack_is_unwound) {
     bool returned = false;
     {
         weft::loop ends;
@@ -197,7 +197,7 @@ TEST_P(every_wait_of_future, is_taken_back_when_its_stack_is_unwound) {
     l.run();
 }
 
-TEST_P(every_wait_of_future, is_no_deadlock_as_another_thread_may_end_it) {
+TEST_P(every_wait_of_future, is_excluded_from_deadlock_reports) {
     EXPECT_TRUE(
         weft::testing::waits_for_outside([&] { block([&] { return GetParam().blocks(w); }); }));
 }
@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(future, every_wait_of_future, ::testing::ValuesIn(every
 // any agent fulfils, any agent waits, on one loop and on two.
 class future_among : public weft::testing::among {};
 
-TEST_P(future_among, passes_a_value_from_one_to_the_other) {
+TEST_P(future_among, passes_a_value_between_two_agents) {
     constexpr int rounds = 100;
     weft::testing::loop_thread home;
     std::vector<promise<int>> there, back;

@@ -28,7 +28,7 @@ void give_outcome(future_word& w) {
     }
 }
 
-TEST(future_word, has_one_who_claims_it) {
+TEST(future_word, can_be_claimed_only_once) {
     future_word w;
     EXPECT_FALSE(w.is_claimed());
     EXPECT_TRUE(w.claim());
@@ -41,7 +41,7 @@ TEST(future_word, has_one_who_claims_it) {
     EXPECT_FALSE(alone.claim());
 }
 
-TEST(future_word, tells_who_is_attached_and_nobody_who_comes_later) {
+TEST(future_word, notifies_the_attached_listener_and_refuses_later_ones) {
     future_word w;
     noting n, late;
     EXPECT_TRUE(w.attach(n));
@@ -55,7 +55,7 @@ TEST(future_word, tells_who_is_attached_and_nobody_who_comes_later) {
     EXPECT_EQ(late.times, 0);
 }
 
-TEST(future_word, does_not_tell_who_has_detached) {
+TEST(future_word, does_not_notify_a_detached_listener) {
     future_word w;
     noting n, other;
     EXPECT_TRUE(w.attach(n));
@@ -67,7 +67,7 @@ TEST(future_word, does_not_tell_who_has_detached) {
     EXPECT_EQ(other.times, 1);
 }
 
-TEST(future_word, of_one_that_begins_done_is_claimed_and_tells_nobody) {
+TEST(future_word, that_starts_done_is_claimed_and_refuses_listeners) {
     future_word w;
     noting n;
     w.begin_done();
@@ -78,7 +78,7 @@ TEST(future_word, of_one_that_begins_done_is_claimed_and_tells_nobody) {
 
 // The thread that detaches may destroy the listener at once: under ThreadSanitizer and
 // AddressSanitizer.
-TEST(future_word, is_detached_only_when_nobody_touches_the_listener) {
+TEST(future_word, detach_returns_only_when_the_listener_is_unused) {
     for (int i = 0; i < 2000; ++i) {
         future_word w;
         auto* n = new noting;
@@ -111,7 +111,7 @@ std::chrono::nanoseconds spent_on_waiting(auto begin, auto wait, auto end) {
     return spent;
 }
 
-TEST(future_word, leaves_the_processor_to_a_listener_that_takes_its_time) {
+TEST(future_word, detach_yields_the_cpu_during_a_slow_notification) {
     future_word w;
     noting n;
     ASSERT_TRUE(w.attach(n));
@@ -121,7 +121,7 @@ TEST(future_word, leaves_the_processor_to_a_listener_that_takes_its_time) {
     EXPECT_LT(spent, std::chrono::milliseconds(100));
 }
 
-TEST(stop_word, leaves_the_processor_to_a_delivery_that_takes_its_time) {
+TEST(stop_word, close_yields_the_cpu_during_a_slow_delivery) {
     stop_word w;
     EXPECT_EQ(w.open(), stop_reason::none);
     const auto spent =
@@ -130,7 +130,7 @@ TEST(stop_word, leaves_the_processor_to_a_delivery_that_takes_its_time) {
     EXPECT_LT(spent, std::chrono::milliseconds(100));
 }
 
-TEST(stop_word, notes_what_is_asked_while_it_is_shut_and_delivers_while_it_is_open) {
+TEST(stop_word, records_requests_while_closed_and_delivers_while_open) {
     stop_word w;
     EXPECT_EQ(w.asked(), stop_reason::none);
     EXPECT_EQ(w.ask(stop_reason::deadline), stop_word::answer::noted);
@@ -147,7 +147,7 @@ TEST(stop_word, notes_what_is_asked_while_it_is_shut_and_delivers_while_it_is_op
     EXPECT_EQ(open.close(), stop_reason::shutdown);
 }
 
-TEST(stop_word, is_closed_when_a_delivery_is_over) {
+TEST(stop_word, close_waits_for_a_delivery_in_progress) {
     for (int i = 0; i < 2000; ++i) {
         stop_word w;
         auto target = std::make_unique<int>(0);

@@ -19,7 +19,7 @@ namespace {
 
 using namespace future_tests;
 
-TEST(future, gives_its_value_to_a_function_in_each_way_it_takes_it) {
+TEST(future, passes_its_value_in_every_form_a_function_accepts) {
     virtual_loop l(1);
     std::string said;
     run(l, [&] {
@@ -37,7 +37,7 @@ TEST(future, gives_its_value_to_a_function_in_each_way_it_takes_it) {
     EXPECT_EQ(said, "123456789");
 }
 
-TEST(future, continues_with_what_a_function_returns) {
+TEST(future, continues_with_the_result_of_a_function) {
     weft::loop l;
     std::vector<std::string> ends;
     int target = 0;
@@ -55,7 +55,7 @@ TEST(future, continues_with_what_a_function_returns) {
     EXPECT_EQ(target, 9);
 }
 
-TEST(future, runs_nothing_within_then_or_set_value_and_keeps_the_order) {
+TEST(future, runs_continuations_in_order_and_never_inline) {
     weft::loop l;
     std::string order;
     l.post([&] {
@@ -73,7 +73,7 @@ TEST(future, runs_nothing_within_then_or_set_value_and_keeps_the_order) {
     EXPECT_EQ(order, ".bacd");
 }
 
-TEST(future, ends_as_the_future_that_a_function_returns) {
+TEST(future, unwraps_a_returned_future) {
     weft::loop l;
     promise<int> later(l);
     future<int> inner = later.get_future();
@@ -100,7 +100,7 @@ TEST(future, ends_as_the_future_that_a_function_returns) {
 }
 
 //
-TEST(future, of_what_fails_completes_all_that_hangs_on_it) {
+TEST(future, failure_completes_all_dependents_without_running_them) {
     weft::loop l;
     int ran = 0;
     const auto chain = [&](future<int> f) {
@@ -123,7 +123,7 @@ TEST(future, of_what_fails_completes_all_that_hangs_on_it) {
     EXPECT_EQ(broken.get_result().error(), weft::errc::broken_promise);
 }
 
-TEST(future, carries_what_a_function_throws_to_who_takes_the_future) {
+TEST(future, carries_an_exception_to_a_function_taking_the_future) {
     weft::loop l;
     std::string said;
     l.post([&] {
@@ -157,7 +157,7 @@ TEST(future, carries_what_a_function_throws_to_who_takes_the_future) {
 }
 
 //
-TEST(future, moves_its_value_and_copies_nothing) {
+TEST(future, moves_its_value_without_copies) {
     tracked::copies = 0;
     {
         weft::loop l;
@@ -194,7 +194,7 @@ TEST(future, destroys_a_function_that_never_runs) {
     EXPECT_EQ(tracked::living, 0);
 }
 
-TEST(future, of_a_loop_that_ends_has_an_outcome) {
+TEST(future, of_an_ended_loop_has_an_outcome) {
     future<> ready, plain_one, waiting;
     {
         weft::loop l;
@@ -214,7 +214,7 @@ TEST(future, of_a_loop_that_ends_has_an_outcome) {
 }
 
 //
-TEST(future, of_a_chain_of_a_million_needs_little_stack) {
+TEST(future, chain_of_a_million_needs_little_stack) {
     constexpr int length = 1'000'000;
     weft::loop l;
     promise<int> p(l);
@@ -237,7 +237,7 @@ future<int> count_down(int n) {
     return make_ready_future(n).then(
         plain, [](int k) { return k == 0 ? make_ready_future(42) : count_down(k - 1); });
 }
-TEST(future, of_a_chain_that_makes_itself_needs_little_stack) {
+TEST(future, recursive_chain_needs_little_stack) {
     weft::loop l;
     future<int> f;
     l.post([&] { f = count_down(100'000); });
@@ -245,7 +245,7 @@ TEST(future, of_a_chain_that_makes_itself_needs_little_stack) {
     EXPECT_EQ(f.get(), 42);
 }
 
-TEST(future, runs_what_continues_it_on_its_executor_or_on_another) {
+TEST(future, runs_continuations_on_its_executor_or_the_one_of_via) {
     weft::testing::loop_thread a, b;
     promise<> p(a.loop());
     weft::executor *first = nullptr, *second = nullptr;
@@ -259,7 +259,7 @@ TEST(future, runs_what_continues_it_on_its_executor_or_on_another) {
     EXPECT_EQ(second, &b.loop());
 }
 
-TEST(future, stays_as_it_is_when_a_wait_for_it_times_out) {
+TEST(future, is_unchanged_when_a_wait_times_out) {
     virtual_loop l(1);
     promise<int> p(l.loop());
     future<int> f = p.get_future();
@@ -279,7 +279,7 @@ TEST(future, stays_as_it_is_when_a_wait_for_it_times_out) {
     EXPECT_EQ(l.now(), weft::time_point{} + 10ms);
 }
 
-TEST(future, is_awaited_by_itself_or_by_an_operation) {
+TEST(future, can_be_awaited_directly_or_as_an_operation) {
     virtual_loop l(1);
     promise<int> p(l.loop()), q(l.loop());
     promise<moving> r(l.loop());
@@ -298,7 +298,7 @@ TEST(future, is_awaited_by_itself_or_by_an_operation) {
     EXPECT_EQ(t.take(), 6);
 }
 
-TEST(future, is_cancelled_if_a_function_says_so) {
+TEST(future, stop_if_stops_when_its_function_returns_true) {
     weft::loop l;
     future<int> yes, no;
     l.post([&] {
@@ -318,7 +318,7 @@ double cpu_seconds() {
 }
 
 //
-TEST(future, costs_no_time_while_it_is_pending) {
+TEST(future, costs_no_cpu_time_while_pending) {
     constexpr std::size_t count = 100'000;
     weft::loop l;
     std::vector<promise<int>> promises;
@@ -341,7 +341,7 @@ TEST(future, costs_no_time_while_it_is_pending) {
     EXPECT_EQ(all.get().size(), count);
 }
 
-TEST(future_misuse, of_an_empty_one_is_named) {
+TEST(future_misuse, of_an_empty_future_is_reported) {
     EXPECT_DEATH(future<int>().get(), "use of a future that is empty .*future_test.cpp");
     EXPECT_DEATH(
         {
@@ -364,7 +364,7 @@ void let_two_wait_for_one() {
     weft::fiber a(wait, {.on = &l}), b(wait, {.on = &l});
     l.run_until_idle();
 }
-TEST(future_misuse, of_one_that_another_waits_for_is_named) {
+TEST(future_misuse, by_a_second_waiter_is_reported) {
     EXPECT_DEATH(let_two_wait_for_one(), "two wait for one future");
 }
 
@@ -375,7 +375,7 @@ void let_a_plain_function_wait() {
     });
     l.run();
 }
-TEST(future_misuse, of_a_plain_function_that_waits_is_named) {
+TEST(future_misuse, by_a_nonblocking_function_that_waits_is_reported) {
     EXPECT_DEATH(let_a_plain_function_wait(), "cannot|wait|block");
 }
 

@@ -19,7 +19,7 @@ namespace {
 using namespace future_tests;
 namespace this_fiber = weft::this_fiber;
 
-TEST(in_fiber, lends_one_fiber_and_one_stack_to_a_million_that_do_not_wait) {
+TEST(in_fiber, reuses_one_fiber_and_stack_for_functions_that_do_not_wait) {
     weft::loop l;
     std::set<const void*> stacks;
     int ran = 0;
@@ -40,7 +40,7 @@ TEST(in_fiber, lends_one_fiber_and_one_stack_to_a_million_that_do_not_wait) {
     EXPECT_LE(stacks.size(), 2u);
 }
 
-TEST(in_fiber, lets_the_others_go_on_while_one_waits) {
+TEST(in_fiber, lets_other_functions_run_while_one_waits) {
     virtual_loop l(1);
     std::string order;
     run(l, [&] {
@@ -55,7 +55,7 @@ TEST(in_fiber, lets_the_others_go_on_while_one_waits) {
     EXPECT_EQ(order, "abc");
 }
 
-TEST(in_fiber, lets_many_wait_at_once_and_lends_their_fibers_again) {
+TEST(in_fiber, lets_many_wait_at_once_and_reuses_their_fibers) {
     virtual_loop l(1);
     int through = 0;
     for (int round = 0; round < 3; ++round)
@@ -66,7 +66,7 @@ TEST(in_fiber, lets_many_wait_at_once_and_lends_their_fibers_again) {
     EXPECT_EQ(through, 300);
 }
 
-TEST(in_fiber, keeps_few_of_the_stacks_that_a_peak_took_and_none_when_its_thread_ends) {
+TEST(in_fiber, releases_most_stacks_after_a_peak_and_all_at_thread_exit) {
     const auto used = [] { return weft::default_stack_pool()->stats().used_count; };
     const std::size_t before = used();
     std::thread([&] {
@@ -101,7 +101,7 @@ TEST(in_fiber, yields_within_the_loop_and_keeps_it_running) {
     EXPECT_TRUE(f.has_value());
 }
 
-TEST(in_fiber, is_stopped_where_it_waits) {
+TEST(in_fiber, is_stopped_while_it_waits) {
     virtual_loop l(1);
     future<int> f;
     bool unwound = false;
@@ -123,7 +123,7 @@ TEST(in_fiber, is_stopped_where_it_waits) {
 }
 
 // A stop that was requested before it waits ends its first wait.
-TEST(in_fiber, is_stopped_by_who_asked_before_it_waits) {
+TEST(in_fiber, is_stopped_at_its_first_wait_by_an_earlier_request) {
     virtual_loop l(1);
     future<> f;
     run(l, [&] {
@@ -136,7 +136,7 @@ TEST(in_fiber, is_stopped_by_who_asked_before_it_waits) {
     EXPECT_LT(l.now(), weft::time_point{} + 1h);
 }
 
-TEST(in_fiber, is_a_new_fiber_to_each_function) {
+TEST(in_fiber, is_a_new_fiber_for_each_function) {
     static weft::fiber_local<int> local;
     virtual_loop l(1);
     weft::context_local<int> bound(1);
@@ -157,7 +157,7 @@ TEST(in_fiber, is_a_new_fiber_to_each_function) {
     EXPECT_EQ(sum, 31);
 }
 
-TEST(in_fiber, of_a_loop_that_ends_is_unwound) {
+TEST(in_fiber, is_unwound_when_its_loop_ends) {
     bool unwound = false;
     future<> f;
     {
@@ -202,7 +202,7 @@ TEST(in_fiber, of_a_loop_that_ends_is_unwound) {
     l.run_until_idle();
     std::_Exit(!called && f.error() == std::errc::not_enough_memory ? 7 : 1);
 }
-TEST(in_fiber, that_cannot_be_had_for_want_of_memory_is_the_outcome) {
+TEST(in_fiber, without_memory_for_a_fiber_fails_the_future) {
     EXPECT_EXIT(std::thread(run_without_memory).join(), ::testing::ExitedWithCode(7), "");
 }
 #endif

@@ -13,7 +13,7 @@ namespace {
 
 using namespace future_tests;
 
-TEST(limited, ends_as_it_would_where_the_deadline_does_not_come) {
+TEST(limited, keeps_an_outcome_that_comes_before_the_deadline) {
     virtual_loop l(1);
     promise<int> p(l.loop()), q(l.loop());
     auto f = p.get_future().with_timeout(1h);
@@ -24,7 +24,7 @@ TEST(limited, ends_as_it_would_where_the_deadline_does_not_come) {
     EXPECT_EQ(l.now(), weft::time_point{});
 }
 
-TEST(limited, is_timed_out_and_what_it_waited_for_is_stopped) {
+TEST(limited, times_out_and_stops_its_source) {
     virtual_loop l(1);
     promise<int> p(l.loop());
     future<int> f = p.get_future().then([](int n) { return n; }).with_timeout(10ms);
@@ -40,7 +40,7 @@ TEST(limited, is_timed_out_and_what_it_waited_for_is_stopped) {
     EXPECT_TRUE(late.is_ready());
 }
 
-TEST(limited, of_a_loop_that_ends_is_stopped) {
+TEST(limited, is_stopped_when_its_loop_ends) {
     std::optional<promise<int>> p;
     future<int> f;
     {
@@ -55,7 +55,7 @@ TEST(limited, of_a_loop_that_ends_is_stopped) {
     EXPECT_EQ(f.error(), std::errc::operation_canceled);
 }
 
-TEST(limited, destroys_the_value_that_nobody_took_with_its_future) {
+TEST(limited, destroys_an_untaken_value_with_its_future) {
     tracked::living = 0;
     {
         weft::loop l;
@@ -69,7 +69,7 @@ TEST(limited, destroys_the_value_that_nobody_took_with_its_future) {
 }
 
 // A value that comes nevertheless is not lost, and what runs has ended.
-TEST(limited, waits_for_its_loser) {
+TEST(limited, waits_for_its_source_and_keeps_a_late_value) {
     virtual_loop l(1);
     bool over = false;
     future<int> f, g;
@@ -93,7 +93,7 @@ TEST(limited, waits_for_its_loser) {
     EXPECT_EQ(g.get(), 5);
 }
 
-TEST(limited, is_stopped_with_a_token_or_by_itself) {
+TEST(limited, is_stopped_by_a_token_or_by_request_stop) {
     virtual_loop l(1);
     weft::stop_source source, unused;
     promise<int> p(l.loop()), q(l.loop()), r(l.loop());
@@ -106,7 +106,7 @@ TEST(limited, is_stopped_with_a_token_or_by_itself) {
     EXPECT_TRUE(p.stop_requested() && q.stop_requested() && r.stop_requested());
 }
 
-TEST(limited, has_one_outcome_however_its_ends_race) {
+TEST(limited, has_one_outcome_in_a_race_of_value_stop_and_timeout) {
     weft::testing::loop_thread l;
     for (int i = 0; i < 200; ++i) {
         weft::stop_source source;

@@ -14,7 +14,7 @@ namespace {
 using namespace future_tests;
 using weft::packaged_task;
 
-TEST(packaged_task, gives_its_future_what_the_function_returns) {
+TEST(packaged_task, delivers_the_returned_value_to_its_future) {
     weft::loop l;
     packaged_task<int(int, std::string)> t(
         [](int n, const std::string& s) { return n + static_cast<int>(s.size()); }, l);
@@ -31,7 +31,7 @@ TEST(packaged_task, gives_its_future_what_the_function_returns) {
     EXPECT_EQ(*g.get().n, 4);
 }
 
-TEST(packaged_task, gives_what_it_throws_and_breaks_its_promise) {
+TEST(packaged_task, delivers_exceptions_and_breaks_its_promise_when_destroyed) {
     packaged_task<void()> throws([] { throw 3; }), dropped([] {});
     auto f = throws.get_future();
     auto g = dropped.get_future();
@@ -41,7 +41,7 @@ TEST(packaged_task, gives_what_it_throws_and_breaks_its_promise) {
     EXPECT_EQ(g.error(), weft::errc::broken_promise);
 }
 
-TEST(packaged_task, of_a_future_that_was_stopped_does_nothing) {
+TEST(packaged_task, does_nothing_when_its_future_was_stopped) {
     tracked::living = 0;
     packaged_task<void()> t([x = tracked(1)] { FAIL(); });
     auto f = t.get_future();
@@ -51,7 +51,7 @@ TEST(packaged_task, of_a_future_that_was_stopped_does_nothing) {
     EXPECT_THROW(f.get(), weft::stopped);
 }
 
-TEST(packaged_task, gives_back_all_the_memory_that_its_function_took) {
+TEST(packaged_task, releases_all_memory_of_its_function) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     weft::loop l;
     const auto used = weft::block_cache::stats().used_bytes;
@@ -74,7 +74,7 @@ TEST(packaged_task, runs_on_any_thread) {
     other.join();
 }
 
-TEST(packaged_task, in_a_fiber_that_is_killed_is_stopped) {
+TEST(packaged_task, is_stopped_when_its_fiber_is_killed) {
     future<int> f;
     {
         weft::loop l;
@@ -93,7 +93,7 @@ TEST(packaged_task, in_a_fiber_that_is_killed_is_stopped) {
     EXPECT_EQ(f.error(), std::errc::operation_canceled);
 }
 
-TEST(packaged_task_misuse, is_called_once) {
+TEST(packaged_task_misuse, second_call_aborts) {
     EXPECT_DEATH(
         {
             packaged_task<void()> t([] {});

@@ -13,7 +13,7 @@ namespace {
 
 using namespace future_tests;
 
-TEST(poll_event, has_who_waits_for_it_asked_again_and_nobody_else) {
+TEST(poll_event, polls_its_waiter_once_for_each_set) {
     weft::loop l;
     weft::poll_event e;
     int asked = 0;
@@ -30,7 +30,7 @@ TEST(poll_event, has_who_waits_for_it_asked_again_and_nobody_else) {
     EXPECT_EQ(f.get(), 3);
 }
 
-TEST(poll_event, that_is_set_while_it_is_asked_has_it_asked_once_more) {
+TEST(poll_event, set_during_a_poll_causes_one_more_poll) {
     weft::loop l;
     weft::poll_event e;
     int asked = 0;
@@ -45,7 +45,7 @@ TEST(poll_event, that_is_set_while_it_is_asked_has_it_asked_once_more) {
     EXPECT_TRUE(f.has_value());
 }
 
-TEST(poll_event, loses_no_set_of_another_thread) {
+TEST(poll_event, loses_no_set_from_another_thread) {
     weft::testing::loop_thread l;
     weft::poll_event e;
     for (int i = 0; i < 300; ++i) {
@@ -56,7 +56,7 @@ TEST(poll_event, loses_no_set_of_another_thread) {
     }
 }
 
-TEST(poll_event, that_goes_first_ends_who_waits_for_it) {
+TEST(poll_event, destructor_ends_its_waiters_with_closed) {
     weft::loop l;
     auto e = std::make_unique<weft::poll_event>();
     future<> f;
@@ -67,7 +67,7 @@ TEST(poll_event, that_goes_first_ends_who_waits_for_it) {
     EXPECT_EQ(f.error(), weft::errc::closed);
 }
 
-TEST(poll_event, that_goes_before_the_value_comes_ends_who_would_wait_for_it) {
+TEST(poll_event, destroyed_before_the_value_ends_a_later_wait) {
     weft::loop l;
     auto e = std::make_unique<weft::poll_event>();
     promise<int> p(l), failing(l);
@@ -86,7 +86,7 @@ TEST(poll_event, that_goes_before_the_value_comes_ends_who_would_wait_for_it) {
     EXPECT_FALSE(asked);
 }
 
-TEST(poll_event, that_goes_while_it_is_asked_leaves_a_yes_and_ends_a_no) {
+TEST(poll_event, destroyed_during_a_poll_ends_it_unless_it_returns_true) {
     weft::loop l;
     future<> f[2];
     for (const bool answer : {false, true}) {

@@ -16,7 +16,7 @@ namespace {
 
 using namespace future_tests;
 
-TEST(poll, asks_until_it_is_told_yes_and_gives_the_value) {
+TEST(poll, calls_its_function_until_true_and_delivers_the_value) {
     weft::loop l;
     future<int> by_fiber, by_plain;
     l.post([&] {
@@ -28,7 +28,7 @@ TEST(poll, asks_until_it_is_told_yes_and_gives_the_value) {
     EXPECT_EQ(by_plain.get(), 1000);
 }
 
-TEST(poll, asks_each_turn_so_that_others_have_theirs) {
+TEST(poll, calls_its_function_once_per_turn_so_that_others_run) {
     weft::loop l;
     std::string order;
     bool go = false;
@@ -41,7 +41,7 @@ TEST(poll, asks_each_turn_so_that_others_have_theirs) {
     EXPECT_EQ(order.substr(0, 4), "abab");
 }
 
-TEST(poll, of_a_lone_future_lets_the_loop_see_the_world) {
+TEST(poll, alone_in_a_loop_still_lets_timers_and_posts_run) {
     weft::loop l;
     bool due = false;
     std::atomic<bool> from_outside{false};
@@ -53,7 +53,7 @@ TEST(poll, of_a_lone_future_lets_the_loop_see_the_world) {
     EXPECT_TRUE(f.has_value());
 }
 
-TEST(poll, that_is_asked_in_vain_often_enough_fails) {
+TEST(poll, fails_after_its_maximum_of_attempts) {
     weft::loop l;
     int asked = 0;
     future<int> f, g;
@@ -68,7 +68,7 @@ TEST(poll, that_is_asked_in_vain_often_enough_fails) {
 }
 
 // And not with the future, which may be stored for long.
-TEST(poll, lets_go_of_its_function_and_its_value_when_it_has_its_outcome) {
+TEST(poll, releases_its_function_and_value_once_it_has_an_outcome) {
     weft::loop l;
     const auto held = std::make_shared<int>(1);
     auto yes = make_ready_future(l, 1).poll([held] { return true; });
@@ -79,7 +79,7 @@ TEST(poll, lets_go_of_its_function_and_its_value_when_it_has_its_outcome) {
     EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST(poll, passes_a_failure_on_and_a_throw_of_its_function) {
+TEST(poll, forwards_failures_and_exceptions_of_its_function) {
     weft::loop l;
     int asked = 0;
     auto f =
@@ -93,7 +93,7 @@ TEST(poll, passes_a_failure_on_and_a_throw_of_its_function) {
     EXPECT_THROW(h.get(), int);
 }
 
-TEST(poll, may_wait_while_it_is_asked) {
+TEST(poll, lets_its_function_wait) {
     virtual_loop l(1);
     future<int> f;
     run(l, [&] {
@@ -106,7 +106,7 @@ TEST(poll, may_wait_while_it_is_asked) {
     EXPECT_EQ(l.now(), weft::time_point{} + 5ms);
 }
 
-TEST(poll, asks_by_interval_and_sleeps_in_between) {
+TEST(poll, sleeps_between_calls_at_an_interval) {
     virtual_loop l(1);
     future<int> f, g;
     run(l, [&] {
@@ -118,7 +118,7 @@ TEST(poll, asks_by_interval_and_sleeps_in_between) {
     EXPECT_EQ(l.now(), weft::time_point{} + 30ms);
 }
 
-TEST(poll, delays_a_value_until_a_moment_or_for_a_while) {
+TEST(poll, delays_a_value_for_a_duration_or_until_a_time_point) {
     virtual_loop l(1);
     weft::time_point first{}, second{}, third{};
     run(l, [&] {
@@ -149,7 +149,7 @@ const stop_case every_poll[] = {
     {"delay", [](future<int> f, weft::poll_event&) { return f.delay_for(1h); }},
 };
 
-TEST(poll, is_stopped_however_it_waits) {
+TEST(poll, is_stopped_in_every_kind_of_wait) {
     for (const stop_case& c : every_poll) {
         SCOPED_TRACE(c.name);
         virtual_loop l(1);
@@ -173,7 +173,7 @@ TEST(poll, is_stopped_however_it_waits) {
     }
 }
 
-TEST(poll, is_stopped_from_another_thread_however_it_waits) {
+TEST(poll, is_stopped_from_another_thread_in_every_kind_of_wait) {
     for (const stop_case& c : every_poll) {
         SCOPED_TRACE(c.name);
         weft::testing::loop_thread l;
@@ -187,7 +187,7 @@ TEST(poll, is_stopped_from_another_thread_however_it_waits) {
     }
 }
 
-TEST(poll, of_a_loop_that_ends_is_stopped) {
+TEST(poll, is_stopped_when_its_loop_ends) {
     for (const stop_case& c : every_poll) {
         SCOPED_TRACE(c.name);
         weft::poll_event e;
@@ -205,7 +205,7 @@ TEST(poll, of_a_loop_that_ends_is_stopped) {
     }
 }
 
-TEST(poll, that_cannot_be_made_leaves_the_future_as_it_was) {
+TEST(poll, leaves_the_future_unchanged_if_its_creation_throws) {
     struct throws_when_copied {
         throws_when_copied() = default;
         throws_when_copied(const throws_when_copied&) { throw 3; }

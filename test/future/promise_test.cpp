@@ -18,7 +18,7 @@ namespace {
 
 using namespace future_tests;
 
-TEST(promise, gives_one_outcome_and_says_no_to_a_second) {
+TEST(promise, accepts_one_outcome_and_refuses_a_second) {
     weft::loop l;
     promise<int> p(l);
     auto f = p.get_future();
@@ -31,7 +31,7 @@ TEST(promise, gives_one_outcome_and_says_no_to_a_second) {
     EXPECT_EQ(f.get(), 1);
 }
 
-TEST(promise, says_that_it_was_stopped_only_if_it_was) {
+TEST(promise, reports_a_stop_only_if_stopped) {
     weft::loop l;
     promise<int> p(l), q(l), empty = std::move(q);
     q = std::move(empty);
@@ -43,7 +43,7 @@ TEST(promise, says_that_it_was_stopped_only_if_it_was) {
 }
 
 // Each kind of block; the last to release it is the promise or the loop.
-TEST(promise, and_all_that_was_made_of_it_give_their_memory_back) {
+TEST(promise, and_its_continuations_release_their_memory) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     {
         weft::loop l;  // the thread caches the borrowed fiber
@@ -80,7 +80,7 @@ TEST(promise, and_all_that_was_made_of_it_give_their_memory_back) {
     EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
 }
 
-TEST(promise, of_a_future_that_was_stopped_is_told_and_its_outcome_is_too_late) {
+TEST(promise, sees_the_stop_of_its_future_and_refuses_an_outcome) {
     weft::loop l;
     promise<int> p(l);
     auto f = p.get_future();
@@ -98,7 +98,7 @@ TEST(promise, of_a_future_that_was_stopped_is_told_and_its_outcome_is_too_late) 
 }
 
 //
-TEST(promise, has_one_winner_of_all_who_try_at_once) {
+TEST(promise, has_one_winner_among_concurrent_outcomes) {
     for (int i = 0; i < (weft::testing::slow ? 200 : 1000); ++i) {
         weft::loop l;
         promise<int> p(l);
@@ -147,7 +147,7 @@ struct frees_all : weft::detail::listener {
         std::fill_n(me.taken, bytes, std::byte{0xa5});
     }
 };
-TEST(promise, is_not_touched_after_its_outcome_was_seen) {
+TEST(promise, is_not_accessed_after_its_outcome_is_visible) {
     weft::loop l;
     EXPECT_TRUE(frees_all(l).giver->set_value(7));
     EXPECT_TRUE(frees_all(l).giver->set_error(weft::errc::closed));
@@ -156,7 +156,7 @@ TEST(promise, is_not_touched_after_its_outcome_was_seen) {
     EXPECT_TRUE(frees_all(l).taker->request_stop());
 }
 
-TEST(promise, carries_references_nothing_and_what_cannot_be_copied) {
+TEST(promise, carries_references_void_and_move_only_values) {
     weft::loop l;
     int n = 0;
     promise<int&> r(l);
@@ -180,7 +180,7 @@ TEST(promise, carries_references_nothing_and_what_cannot_be_copied) {
 struct alignas(128) wide {
     char bytes[128] = {};
 };
-TEST(promise, carries_what_is_aligned_to_more_than_a_cache_line) {
+TEST(promise, carries_values_aligned_beyond_a_cache_line) {
     weft::loop l;
     promise<wide> p(l);
     const wide* at = nullptr;
@@ -194,7 +194,7 @@ TEST(promise, carries_what_is_aligned_to_more_than_a_cache_line) {
 struct throws_when_made {
     explicit throws_when_made(int n) { throw n; }
 };
-TEST(promise, gives_what_making_the_value_throws) {
+TEST(promise, delivers_an_exception_of_the_value_constructor) {
     weft::loop l;
     promise<throws_when_made> p(l);
     auto f = p.get_future();
@@ -221,7 +221,7 @@ TEST(promise, is_broken_by_a_kill_in_the_constructor_of_its_value) {
     EXPECT_EQ(f.error(), weft::errc::broken_promise);
 }
 
-TEST(promise, that_is_moved_or_assigned_breaks_what_it_held) {
+TEST(promise, breaks_the_promise_it_held_when_assigned) {
     weft::loop l;
     promise<int> p(l), q(l);
     auto f = p.get_future();
@@ -232,7 +232,7 @@ TEST(promise, that_is_moved_or_assigned_breaks_what_it_held) {
     EXPECT_EQ(p.get_future().get(), 2);
 }
 
-TEST(promise, makes_futures_that_have_their_outcome) {
+TEST(promise, helpers_create_completed_futures) {
     weft::loop l;
     EXPECT_EQ(make_ready_future(l, std::string("a")).get(), "a");
     EXPECT_TRUE(make_ready_future().is_ready());
@@ -247,7 +247,7 @@ TEST(promise, makes_futures_that_have_their_outcome) {
               weft::errc::closed);
 }
 
-TEST(promise, and_all_that_hangs_on_it_allocate_nothing_when_warm) {
+TEST(promise, and_its_continuations_allocate_nothing_when_warm) {
     weft::loop l;
     const auto once = [&] {
         promise<int> p(l);
@@ -262,7 +262,7 @@ TEST(promise, and_all_that_hangs_on_it_allocate_nothing_when_warm) {
     EXPECT_EQ(weft::testing::allocations(), before);
 }
 
-TEST(promise_misuse, gives_its_future_once) {
+TEST(promise_misuse, second_get_future_aborts) {
     EXPECT_DEATH(
         {
             weft::loop l;

@@ -15,7 +15,7 @@ namespace {
 using namespace future_tests;
 using weft::shared_future;
 
-TEST(shared_future, gives_all_the_same_value_by_reference) {
+TEST(shared_future, gives_every_copy_the_same_value_by_reference) {
     tracked::copies = 0;
     weft::loop l;
     promise<tracked> p(l);
@@ -35,7 +35,7 @@ TEST(shared_future, gives_all_the_same_value_by_reference) {
 }
 
 //
-TEST(shared_future, tells_those_who_continue_it_in_their_order) {
+TEST(shared_future, runs_continuations_in_order_of_registration) {
     weft::loop l;
     promise<> p(l);
     auto s = p.get_future().share();
@@ -46,7 +46,7 @@ TEST(shared_future, tells_those_who_continue_it_in_their_order) {
     EXPECT_EQ(order, "abc");
 }
 
-TEST(shared_future, gives_each_the_failure) {
+TEST(shared_future, delivers_a_failure_to_every_copy) {
     weft::loop l;
     promise<int> p(l), q(l);
     auto s = p.get_future().share();
@@ -61,7 +61,7 @@ TEST(shared_future, gives_each_the_failure) {
     EXPECT_THROW(t.get(), std::system_error);
 }
 
-TEST(shared_future, goes_on_when_one_who_wanted_it_is_stopped) {
+TEST(shared_future, continues_when_one_dependent_is_stopped) {
     weft::loop l;
     promise<int> p(l);
     auto s = p.get_future().share();
@@ -84,7 +84,7 @@ TEST(shared_future, goes_on_when_one_who_wanted_it_is_stopped) {
 
 using weft::testing::kind;
 class shared_future_among : public weft::testing::among {};
-TEST_P(shared_future_among, wakes_all_who_wait) {
+TEST_P(shared_future_among, wakes_all_waiters) {
     promise<int> p;
     auto s = p.get_future().share();
     std::atomic<int> sum{0};

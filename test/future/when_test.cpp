@@ -31,7 +31,7 @@ struct several {
     bool is_stopped(std::size_t i) const { return promises[i].stop_requested(); }
 };
 
-TEST(when_all, gives_all_values_in_their_places) {
+TEST(when_all, returns_all_values_in_argument_order) {
     weft::loop l;
     promise<int> a(l);
     promise<moving> b(l);
@@ -66,7 +66,7 @@ TEST(when_all, ends_with_the_first_failure_and_stops_the_others) {
     EXPECT_THROW(f.get(), std::runtime_error);
 }
 
-TEST(when_any, gives_the_first_and_stops_the_others) {
+TEST(when_any, returns_the_first_value_and_stops_the_others) {
     several s(3);
     auto f = weft::when_any(s.futures);
     s.promises[1].set_value(7);
@@ -91,7 +91,7 @@ TEST(when_any, gives_the_first_and_stops_the_others) {
 }
 
 //
-TEST(when_any, waits_for_its_losers) {
+TEST(when_any, waits_for_the_losers_to_end) {
     virtual_loop l(1);
     int holders = 0;
     run(l, [&] {
@@ -116,7 +116,7 @@ TEST(when_any, waits_for_its_losers) {
 }
 
 // A loser's stop reason, as the loser's own code sees it.
-TEST(future_group, tells_its_losers_whether_a_sibling_failed_or_they_are_not_needed) {
+TEST(future_group, gives_its_losers_the_reason_of_their_stop) {
     virtual_loop l(1);
     stop_reason of_all = stop_reason::none, of_any = stop_reason::none, of_none = stop_reason::none;
     const auto waits = [](stop_reason& why) {
@@ -146,7 +146,7 @@ TEST(future_group, tells_its_losers_whether_a_sibling_failed_or_they_are_not_nee
     EXPECT_EQ(of_none, stop_reason::user);
 }
 
-TEST(future_group, of_a_loop_that_ends_is_stopped_and_leaves_its_members) {
+TEST(future_group, is_stopped_with_its_loop_and_releases_its_members) {
     auto l = std::make_unique<weft::loop>();
     promise<int> late(*l), open(*l);
     bool told = false;
@@ -160,7 +160,7 @@ TEST(future_group, of_a_loop_that_ends_is_stopped_and_leaves_its_members) {
     EXPECT_FALSE(told);
 }
 
-TEST(when_n, gives_the_first_in_the_order_of_their_ending) {
+TEST(when_n, returns_the_first_n_in_order_of_completion) {
     several s(4);
     auto f = weft::when_n(2, s.futures);
     s.promises[3].set_value(3);
@@ -191,7 +191,7 @@ TEST(when_n, gives_the_first_in_the_order_of_their_ending) {
     EXPECT_EQ(failed.get_result().error(), weft::errc::closed);
 }
 
-TEST(when_n_if, counts_those_of_which_its_function_says_yes) {
+TEST(when_n_if, counts_values_for_which_its_function_is_true) {
     const auto odd = [](int n) { return n % 2 == 1; };
     several s(5);
     auto f = weft::when_n_if(2, s.futures, odd);
@@ -223,7 +223,7 @@ TEST(when_n_if, counts_those_of_which_its_function_says_yes) {
     EXPECT_EQ(failed.get_result().error(), weft::errc::closed);
 }
 
-TEST(when_n_if, of_more_than_there_are_is_unsatisfied_at_once) {
+TEST(when_n_if, fails_at_once_when_n_exceeds_the_member_count) {
     for (const std::size_t n : {std::size_t{3}, std::numeric_limits<std::size_t>::max()}) {
         several s(2);
         auto f = weft::when_n_if(n, s.futures, [](int) { return true; });
@@ -238,7 +238,7 @@ TEST(when_n_if, of_more_than_there_are_is_unsatisfied_at_once) {
 struct alignas(128) wide_result : tracked {
     using tracked::tracked;
 };
-TEST(when_all, that_gets_no_memory_leaves_the_futures_as_they_were) {
+TEST(when_all, leaves_the_futures_unchanged_when_out_of_memory) {
     {
         weft::loop l;
         std::vector<future<wide_result>> range;
@@ -269,7 +269,7 @@ TEST(when_all, that_gets_no_memory_leaves_the_futures_as_they_were) {
 }
 #endif
 
-TEST(when_all, is_stopped_with_all_its_members) {
+TEST(when_all, passes_a_stop_to_all_its_members) {
     several s(3);
     auto f = weft::when_all(s.futures);
     auto g = f.then([](const auto&) {});
@@ -279,7 +279,7 @@ TEST(when_all, is_stopped_with_all_its_members) {
     EXPECT_THROW(g.get(), weft::stopped);
 }
 
-TEST(when_all, of_members_of_other_threads_ends_once) {
+TEST(when_all, completes_with_members_of_other_threads) {
     weft::testing::loop_thread a, b;
     for (int i = 0; i < 100; ++i) {
         std::vector<future<int>> fs;
@@ -293,14 +293,14 @@ TEST(when_all, of_members_of_other_threads_ends_once) {
     }
 }
 
-TEST(when_all_death, refuses_a_future_that_is_named_twice) {
+TEST(when_all_death, refuses_a_future_that_is_passed_twice) {
     weft::loop l;
     auto f = make_ready_future(l, 7);
     EXPECT_DEATH(static_cast<void>(weft::when_all(std::move(f), std::move(f))),
                  "weft: a group has a future that is empty, or named twice\n");
 }
 
-TEST(when_all_death, of_a_range_names_the_line_of_the_call) {
+TEST(when_all_death, names_the_calling_line_for_a_range) {
     weft::loop l;
     std::vector<future<int>> fs(2);
     const char* const rule = "a group has a future that is empty, or named twice .*when_test.cpp";

@@ -44,7 +44,7 @@ private:
     hook::blocked_handler before_;
 };
 
-TEST_F(blocked, is_told_of_once_for_each_place_as_it_begins_and_when_it_is_over) {
+TEST_F(blocked, is_reported_once_per_caller_at_start_and_end) {
     const auto count = hook::blocked_count();
     run([] {
         for (int i = 0; i < 3; ++i) block(0, 3ms);
@@ -67,7 +67,7 @@ TEST_F(blocked, names_the_fiber) {
     });
 }
 
-TEST_F(blocked, is_not_told_of_on_a_thread_or_without_hooks) {
+TEST_F(blocked, is_not_reported_on_a_thread_or_without_hooks) {
     block(3, 0ms);
     run([] {
         const hook::disabled_scope off;
@@ -76,7 +76,7 @@ TEST_F(blocked, is_not_told_of_on_a_thread_or_without_hooks) {
     EXPECT_TRUE(told.empty());
 }
 
-TEST_F(blocked, is_told_of_a_brief_wait_if_it_was_long) {
+TEST_F(blocked, is_reported_for_a_brief_wait_only_if_it_was_long) {
     run([] {
         block(4, 0ms, hook::blocks_thread::brief);
         EXPECT_TRUE(told.empty());
@@ -87,7 +87,7 @@ TEST_F(blocked, is_told_of_a_brief_wait_if_it_was_long) {
     EXPECT_GE(told[0].lasted, 12ms);
 }
 
-TEST_F(blocked, keeps_errno) {
+TEST_F(blocked, preserves_errno) {
     hook::on_blocked([](const hook::blocked_call&) { errno = ENOTTY; });
     run([] {
         block(5, 0ms);
@@ -95,7 +95,7 @@ TEST_F(blocked, keeps_errno) {
     });
 }
 
-TEST_F(blocked, is_one_line_of_standard_error_with_the_place) {
+TEST_F(blocked, is_one_stderr_line_with_the_caller) {
     hook::on_blocked(nullptr);
     ::testing::internal::CaptureStderr();
     run(

@@ -103,9 +103,9 @@ POSIX_CASE(a_thread_is_canceled_as_ever) {
 #if WEFT_EXCEPTIONS
 
 // One that is to be canceled: a thread, or a fiber of the running loop.
-class party {
+class agent {
 public:
-    virtual ~party() = default;
+    virtual ~agent() = default;
     virtual int cancel() = 0;
     virtual bool join() = 0;  // whether it was canceled
     pthread_t handle() {
@@ -123,7 +123,7 @@ protected:
     pthread_t handle_{};
 };
 
-class thread_party final : public party {
+class thread_party final : public agent {
 public:
     explicit thread_party(std::function<void()> f) : f_(std::move(f)) {
         ::pthread_create(
@@ -147,7 +147,7 @@ private:
     pthread_t thread_;
 };
 
-class fiber_party final : public party {
+class fiber_party final : public agent {
 public:
     explicit fiber_party(std::function<void()> f)
         : fiber_([this, run = std::move(f)] { body(run); }) {}
@@ -184,7 +184,7 @@ struct noted_end {
 };
 
 // What it writes by itself comes before that.
-void cancel_and_join(notes& n, party& p, int times = 1) {
+void cancel_and_join(notes& n, agent& p, int times = 1) {
     long answers = 0;
     for (int i = 0; i < times; ++i) answers = answers * 1000 + p.cancel();
     const bool was_canceled = p.join();
@@ -192,19 +192,19 @@ void cancel_and_join(notes& n, party& p, int times = 1) {
     n.add("canceled", was_canceled);
 }
 
-using start_party = std::unique_ptr<party> (*)(std::function<void()>);
+using start_party = std::unique_ptr<agent> (*)(std::function<void()>);
 using program = void (*)(notes&, start_party);
 
 std::string write_on_threads(program p) {
     notes n;
-    p(n, [](std::function<void()> f) -> std::unique_ptr<party> {
+    p(n, [](std::function<void()> f) -> std::unique_ptr<agent> {
         return std::make_unique<thread_party>(std::move(f));
     });
     return n.text;
 }
 std::string write_in_fibers(program p) {
     notes n;
-    p(n, [](std::function<void()> f) -> std::unique_ptr<party> {
+    p(n, [](std::function<void()> f) -> std::unique_ptr<agent> {
         return std::make_unique<fiber_party>(std::move(f));
     });
     return n.text;
@@ -299,7 +299,7 @@ const a_wait all_waits_of_test[] = {
     {"pause", [](waits_of_test&) { ::pause(); }},
 };
 
-TEST_P(cancellation, ends_each_wait_that_is_a_point_of_it) {
+TEST_P(cancellation, ends_the_wait_at_each_cancellation_point) {
     expect_same([](notes& n, start_party start) {
         for (const a_wait& one : all_waits_of_test) {
             waits_of_test w;
@@ -317,7 +317,7 @@ TEST_P(cancellation, ends_each_wait_that_is_a_point_of_it) {
     });
 }
 
-TEST_P(cancellation, ends_a_wait_for_a_condition_with_its_mutex_locked) {
+TEST_P(cancellation, ends_a_condition_wait_with_its_mutex_locked) {
     expect_same([](notes& n, start_party start) {
         waits_of_test w;
         const auto p = start([&] {
@@ -341,7 +341,7 @@ TEST_P(cancellation, ends_a_wait_for_a_condition_with_its_mutex_locked) {
     });
 }
 
-TEST_P(cancellation, acts_at_a_call_that_would_not_wait_before_the_call_does) {
+TEST_P(cancellation, acts_before_a_call_that_would_not_wait) {
     expect_same([](notes& n, start_party start) {
         struct one_call {
             const char* name;
@@ -379,7 +379,7 @@ TEST_P(cancellation, acts_at_a_call_that_would_not_wait_before_the_call_does) {
     });
 }
 
-TEST_P(cancellation, waits_while_it_is_disabled) {
+TEST_P(cancellation, is_pending_while_disabled) {
     expect_same([](notes& n, start_party start) {
         waits_of_test w;
         const auto p = start([&] {
@@ -404,7 +404,7 @@ TEST_P(cancellation, waits_while_it_is_disabled) {
     });
 }
 
-TEST_P(cancellation, is_over_once_it_acts_so_that_what_is_destroyed_may_wait) {
+TEST_P(cancellation, allows_waits_in_destructors_once_it_acts) {
     expect_same([](notes& n, start_party start) {
         waits_of_test w;
         const auto p = start([&] {
@@ -435,7 +435,7 @@ void note_handler_of_c(void* number) {
     notes_of_handlers->add("handler", *static_cast<int*>(number));
 }
 
-TEST_P(cancellation, runs_the_handlers_of_c_with_exceptions_and_without) {
+TEST_P(cancellation, runs_c_handlers_with_and_without_exceptions) {
     expect_same([](notes& n, start_party start) {
         notes_of_handlers = &n;
         for (const c_function f : {cleanup_with_exceptions, cleanup_with_no_exceptions}) {
@@ -470,7 +470,7 @@ TEST_P(cancellation, runs_the_handlers_of_c_with_exceptions_and_without) {
     });
 }
 
-TEST_P(cancellation, has_the_handlers_of_c_run_by_pthread_exit) {
+TEST_P(cancellation, runs_c_handlers_on_pthread_exit) {
     expect_same([](notes& n, start_party start) {
         notes_of_handlers = &n;
         for (const c_function f : {cleanup_with_exceptions, cleanup_with_no_exceptions}) {
@@ -484,7 +484,7 @@ TEST_P(cancellation, has_the_handlers_of_c_run_by_pthread_exit) {
     });
 }
 
-TEST_P(cancellation, is_of_handlers_that_other_fibers_push_and_pop_between) {
+TEST_P(cancellation, runs_own_handlers_amid_pushes_of_other_fibers) {
     if (WEFT_TSAN) GTEST_SKIP() << "it loses count of a thread that jumps out of a call";
     expect_same([](notes& n, start_party start) {
         notes_of_handlers = &n;
@@ -517,7 +517,7 @@ TEST_P(cancellation, is_of_handlers_that_other_fibers_push_and_pop_between) {
     });
 }
 
-TEST_P(cancellation, and_a_stop_that_unwinds_run_the_same_handlers) {
+TEST_P(cancellation, runs_the_same_handlers_as_an_unwinding_stop) {
     run([&] {
         for (const c_function f : {cleanup_with_exceptions, cleanup_with_no_exceptions}) {
             notes n;
@@ -536,7 +536,7 @@ TEST_P(cancellation, and_a_stop_that_unwinds_run_the_same_handlers) {
     });
 }
 
-TEST_P(cancellation, of_a_fiber_that_has_ended_is_refused) {
+TEST_P(cancellation, of_a_done_fiber_is_refused) {
     run([&] {
         pthread_t handle{};
         fiber f([&] { handle = ::pthread_self(); });
@@ -547,7 +547,7 @@ TEST_P(cancellation, of_a_fiber_that_has_ended_is_refused) {
 }
 
 // It may have come in the midst of malloc. The next call outside of a handler has the fiber known.
-TEST_P(cancellation, allocates_nothing_where_a_handler_asks_for_the_handle) {
+TEST_P(cancellation, allocates_nothing_for_pthread_self_in_a_handler) {
     run([&] {
         static pthread_t told;
         struct sigaction before;
@@ -567,7 +567,7 @@ TEST_P(cancellation, allocates_nothing_where_a_handler_asks_for_the_handle) {
     });
 }
 
-TEST_P(cancellation, goes_where_a_fiber_of_a_pool_is) {
+TEST_P(cancellation, reaches_a_fiber_that_migrates_in_a_pool) {
     pool two(2);
     for (int i = 0; i < 50; ++i) {
         std::atomic<pthread_t> handle{0};
@@ -584,7 +584,7 @@ TEST_P(cancellation, goes_where_a_fiber_of_a_pool_is) {
     }
 }
 
-TEST_P(cancellation, comes_from_a_thread) {
+TEST_P(cancellation, can_be_requested_by_a_thread) {
     run([&] {
         std::atomic<pthread_t> handle{0};
         bool came_back = false;
@@ -603,7 +603,7 @@ TEST_P(cancellation, comes_from_a_thread) {
     });
 }
 
-TEST_P(cancellation, leaves_no_function_that_is_noexcept) {
+TEST_P(cancellation, does_not_unwind_a_noexcept_function) {
     run([&] {
         int step = 0;
         fiber f([&] {

@@ -42,7 +42,7 @@ protected:
     // f() by such an agent.
     template <class F>
     auto calls(F f) const {
-        return [f, hooked = way().party == kind::fiber](auto) -> task<> {
+        return [f, hooked = way().agent == kind::fiber](auto) -> task<> {
             EXPECT_EQ(hook::is_enabled(), hooked);
             f();
             co_return;
@@ -81,7 +81,7 @@ void fill(int number) {
     }
 }
 
-TEST_P(called, an_urgent_byte_is_beside_the_others) {
+TEST_P(called, urgent_byte_is_out_of_band) {
     two_ends s = tcp_ends();
     const auto at_mark = [&] {
         int there = -1;
@@ -139,7 +139,7 @@ struct message_with_number {
     }
 };
 
-TEST_P(called, a_descriptor_comes_to_a_call_that_waits_for_it) {
+TEST_P(called, recvmsg_waits_for_a_passed_fd) {
     const long before = descriptor_count();
     for (const int type : {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET}) {
         two_ends s = local_ends(type);
@@ -166,7 +166,7 @@ TEST_P(called, a_descriptor_comes_to_a_call_that_waits_for_it) {
     EXPECT_EQ(descriptor_count(), before);
 }
 
-TEST_P(called, a_descriptor_goes_once_with_a_message_that_waits_for_room) {
+TEST_P(called, sendmsg_passes_an_fd_once_when_it_waits_for_room) {
     two_ends s = local_ends();
     make_small(s);
     two_ends passed = local_ends();
@@ -192,7 +192,7 @@ TEST_P(called, a_descriptor_goes_once_with_a_message_that_waits_for_room) {
     EXPECT_EQ(numbers, 1);
 }
 
-TEST_P(called, either_direction_ends_before_the_other) {
+TEST_P(called, shutdown_ends_either_direction_alone) {
     for (const bool tcp : {true, false}) {
         two_ends s = tcp ? tcp_ends() : local_ends();
         crew both(way(), calls([&] {
@@ -217,11 +217,11 @@ TEST_P(called, either_direction_ends_before_the_other) {
     }
 }
 
-TEST_P(called, a_transfer_of_nothing_to_or_from_a_stream_is_done) {
+TEST_P(called, empty_stream_transfer_completes_at_once) {
     for (const bool tcp : {true, false}) {
         two_ends s = tcp ? tcp_ends() : local_ends();
         fill(s.near);
-        crew party(way(), calls([&] {
+        crew agent(way(), calls([&] {
                        char b[4] = {};
                        ::iovec none{b, 0};
                        ::msghdr m{};
@@ -236,7 +236,7 @@ TEST_P(called, a_transfer_of_nothing_to_or_from_a_stream_is_done) {
                        EXPECT_EQ(::recv(s.near, b, 1, MSG_DONTWAIT), -1);
                        EXPECT_EQ(errno, EAGAIN);
                    }));
-        party.join();
+        agent.join();
         send_plainly(s.far, "x");
         until_readable(s.near);
         crew reader(way(), calls([&] {
@@ -248,7 +248,7 @@ TEST_P(called, a_transfer_of_nothing_to_or_from_a_stream_is_done) {
     }
 }
 
-TEST_P(called, a_message_of_nothing_is_one) {
+TEST_P(called, empty_datagram_is_a_message) {
     for (const int type : {SOCK_DGRAM, SOCK_SEQPACKET}) {
         two_ends s = local_ends(type);
         crew receiver(way(), calls([&] {
@@ -274,7 +274,7 @@ TEST_P(called, a_message_of_nothing_is_one) {
 }
 
 // What a full socket did not take is sent when there is room: a call that blocks is not short.
-TEST_P(called, a_call_that_blocks_sends_all_of_it) {
+TEST_P(called, blocking_send_transfers_everything) {
     const std::string much = bytes_unlike(2 << 20);
     const auto halves = [&](std::string& of) {
         return std::array<::iovec, 2>{
@@ -317,7 +317,7 @@ TEST_P(called, a_call_that_blocks_sends_all_of_it) {
         }
 }
 
-TEST_P(called, a_call_that_may_not_block_is_short) {
+TEST_P(called, nonblocking_send_can_be_partial) {
     two_ends s = local_ends();
     make_small(s);
     crew sender(way(), calls([&] {
@@ -332,7 +332,7 @@ TEST_P(called, a_call_that_may_not_block_is_short) {
     sender.join();
 }
 
-TEST_P(called, a_reset_is_told_at_each_step) {
+TEST_P(called, reset_is_reported_at_each_step) {
     {
         two_ends s = tcp_ends();
         reset(s.far);
@@ -392,7 +392,7 @@ TEST_P(called, a_reset_is_told_at_each_step) {
     }
 }
 
-TEST_P(called, a_connect_to_a_full_listener_waits_for_room) {
+TEST_P(called, connect_waits_while_the_backlog_is_full) {
     for (const bool closes : {false, true}) {
         const endpoint to = local_name();
         plain_fd l(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -421,7 +421,7 @@ TEST_P(called, a_connect_to_a_full_listener_waits_for_room) {
 // Linux accepts a connection that was reset before, and its first read reports the reset. Other
 // systems, and here the code in front of the system, report it to the call that accepts: the
 // caller's own call, which the caller makes again.
-TEST_P(called, a_peer_that_was_gone_before_it_was_accepted_is_told) {
+TEST_P(called, reset_before_accept_is_reported) {
     for (const bool tells : {false, true}) {
         const plain_fd l(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         const endpoint any = endpoint(ip_address::loopback(), 0);
@@ -466,13 +466,13 @@ TEST_P(called, a_peer_that_was_gone_before_it_was_accepted_is_told) {
     }
 }
 
-TEST_P(called, a_file_is_read_to_its_end_and_on_when_there_is_more) {
+TEST_P(called, file_read_continues_when_the_file_grows) {
     for (const bool by_thread : {false, true}) {
         hook::set_options({.files = by_thread});
         std::string path = ::testing::TempDir() + "weft.file.XXXXXX";
         plain_fd out(::mkostemp(path.data(), O_CLOEXEC));
         ASSERT_GE(out, 0);
-        crew party(way(), calls([&] {
+        crew agent(way(), calls([&] {
                        const plain_fd in(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
                        char b[8] = {};
                        ::pollfd p{in, POLLIN, 0};
@@ -497,7 +497,7 @@ TEST_P(called, a_file_is_read_to_its_end_and_on_when_there_is_more) {
                        EXPECT_EQ(::write(in, "x", 1), -1);
                        EXPECT_EQ(errno, EBADF);
                    }));
-        party.join();
+        agent.join();
         ::unlink(path.c_str());
     }
 }

@@ -359,7 +359,7 @@ POSIX_CASE(a_named_pipe_that_is_not_to_wait_does_not) {
 class devices : public on_each_driver {};
 INSTANTIATE_ON_DRIVERS(devices);
 
-TEST_P(devices, a_stop_ends_the_opening_of_a_named_pipe) {
+TEST_P(devices, stop_ends_the_open_of_a_named_pipe) {
     run([] {
         const named_pipe p;
         for (const int way : {O_RDONLY, O_WRONLY}) {
@@ -381,7 +381,7 @@ TEST_P(devices, a_stop_ends_the_opening_of_a_named_pipe) {
     });
 }
 
-TEST_P(devices, a_terminal_hears_of_the_close_of_one_that_was_read_and_written) {
+TEST_P(devices, terminal_reports_the_close_of_its_peer) {
     run([] {
         int far = -1;
         int mine = -1;

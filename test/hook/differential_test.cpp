@@ -58,16 +58,16 @@ protected:
     }
 };
 
-TEST_P(posix, says_the_same_with_hooks_and_without) { compare_all(); }
+TEST_P(posix, gives_the_same_results_with_and_without_hooks) { compare_all(); }
 
-TEST_P(posix, says_the_same_of_files_that_another_thread_reads) {
+TEST_P(posix, gives_the_same_results_with_offloaded_files) {
     hook::set_options({.files = true});
     compare_all();
 }
 
 INSTANTIATE_ON_DRIVERS(posix);
 
-TEST(posix_suite, makes_every_call_of_the_table) {
+TEST(posix_suite, covers_every_hooked_call) {
     if (WEFT_TSAN) GTEST_SKIP() << why_not_here;
     ::signal(SIGPIPE, SIG_IGN);
     for (const posix_case& c : posix_cases()) without_hooks(c);

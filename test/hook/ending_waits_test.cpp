@@ -76,7 +76,7 @@ void expect_had(const char* what, const killed_step& lock, const killed_step& un
     EXPECT_EQ(order, "owner late ") << what;
 }
 
-TEST(fiber_that_is_killed, has_a_mutex_after_the_fiber_that_had_it) {
+TEST(fiber_that_is_killed, locks_a_mutex_after_its_owner_is_unwound) {
     for (const int type : {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK})
         for (const bool is_shared : {false, true}) {
             pthread_mutexattr_t a;
@@ -94,7 +94,7 @@ TEST(fiber_that_is_killed, has_a_mutex_after_the_fiber_that_had_it) {
         }
 }
 
-TEST(fiber_that_is_killed, has_a_lock_after_the_fiber_that_had_it) {
+TEST(fiber_that_is_killed, locks_a_rwlock_after_its_owner_is_unwound) {
     pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
     const killed_step read = [&] { EXPECT_EQ(::pthread_rwlock_rdlock(&l), 0); };
     const killed_step write = [&] { EXPECT_EQ(::pthread_rwlock_wrlock(&l), 0); };
@@ -130,7 +130,7 @@ int value_of_static() {
     return value;
 }
 
-TEST(fiber_that_is_killed, begins_anew_what_another_is_kept_from_beginning) {
+TEST(fiber_that_is_killed, retries_an_initialisation_that_was_unwound) {
     begun = 0;
     once = PTHREAD_ONCE_INIT;
     end_both([] { ::pthread_once(&once, begin_once); }, [] { ::pthread_once(&once, begin_once); });
@@ -142,7 +142,7 @@ TEST(fiber_that_is_killed, begins_anew_what_another_is_kept_from_beginning) {
     EXPECT_EQ(value, 2);
 }
 
-TEST(fiber_that_is_killed, is_told_by_one_that_is_killed_after_it) {
+TEST(fiber_that_is_killed, is_notified_by_a_fiber_killed_after_it) {
     struct way {
         const char* name;
         killed_step tell;
@@ -198,7 +198,7 @@ TEST(fiber_that_is_killed, is_told_by_one_that_is_killed_after_it) {
     }
 }
 
-TEST(fiber_that_is_killed, in_a_wait_for_a_condition_has_its_mutex_again) {
+TEST(fiber_that_is_killed, relocks_the_mutex_of_a_condition_wait) {
     pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t c = PTHREAD_COND_INITIALIZER;
     std::string order;
@@ -239,7 +239,7 @@ TEST(fiber_that_is_killed, in_a_wait_for_a_condition_has_its_mutex_again) {
     EXPECT_EQ(order, "owner late ");
 }
 
-TEST(fiber_that_is_killed, waits_for_a_thread) {
+TEST(fiber_that_is_killed, waits_for_a_mutex_owned_by_a_thread) {
     pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     std::atomic<bool> locked{false};
     std::atomic<bool> unlocked{false};
@@ -309,7 +309,7 @@ void kill_in_a_turn(const killed_step& lock) {
     });
 }
 
-TEST(fiber_that_is_killed_deathtest, ends_the_program_where_what_it_needs_cannot_come) {
+TEST(fiber_that_is_killed_deathtest, aborts_when_its_wait_can_never_end) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     // A wait for ever is ended by the alarm, without that line.
     EXPECT_DEATH((::alarm(10), kill_both_in_need_of_each_other()),
@@ -321,7 +321,7 @@ TEST(fiber_that_is_killed_deathtest, ends_the_program_where_what_it_needs_cannot
                  "\"owner\" has");
 }
 
-TEST(fiber_that_is_killed_deathtest, says_what_it_waits_for_where_its_owner_is_not_known) {
+TEST(fiber_that_is_killed_deathtest, names_the_awaited_object_if_its_owner_is_unknown) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     static pthread_spinlock_t spin;
     ::pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);

@@ -34,7 +34,7 @@ struct slow_errand final : hook::errand {
     void hurry() noexcept override { hurried = true; }
 };
 
-TEST(errand, is_run_by_another_thread_while_others_run) {
+TEST(errand, runs_on_another_thread_while_other_fibers_run) {
     std::atomic<bool> go{false};
     std::atomic<bool> hurried{false};
     run([&] {
@@ -47,7 +47,7 @@ TEST(errand, is_run_by_another_thread_while_others_run) {
     EXPECT_FALSE(hurried);
 }
 
-TEST(errand, is_left_behind_by_who_is_stopped) {
+TEST(errand, is_abandoned_by_a_stopped_fiber) {
     std::atomic<bool> go{false};
     std::atomic<bool> hurried{false};
     run([&] {
@@ -82,7 +82,7 @@ struct stopped_errand final : hook::errand {
 };
 
 // A stop that another thread requests may come after the check for one, and before the wait.
-TEST(errand, is_hurried_whenever_the_stop_comes) {
+TEST(errand, is_hurried_whenever_the_stop_arrives) {
     std::atomic<int> missed{0};
     for (int i = 0; i < 60; ++i) {
         blocking_pool begins_a_thread;

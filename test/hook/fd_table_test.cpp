@@ -15,7 +15,7 @@ namespace {
 
 using namespace weft::hook;
 
-TEST(fd_table, learns_the_sort_of_a_descriptor_once) {
+TEST(fd_table, caches_the_type_of_an_fd) {
     int p[2];
     int s[2];
     int d[2];
@@ -40,7 +40,7 @@ TEST(fd_table, learns_the_sort_of_a_descriptor_once) {
     }
 }
 
-TEST(fd_table, asks_each_time_whether_a_descriptor_is_not_to_wait) {
+TEST(fd_table, queries_nonblocking_mode_each_time) {
     int p[2];
     ASSERT_EQ(::pipe2(p, O_NONBLOCK), 0);
     EXPECT_TRUE(is_nonblocking(p[0]));
@@ -64,7 +64,7 @@ TEST(fd_table, asks_each_time_whether_a_descriptor_is_not_to_wait) {
 }
 
 // In a process of its own, because the table's places are set up once per process.
-TEST(fd_table, is_read_while_another_thread_makes_it) {
+TEST(fd_table, can_be_read_while_another_thread_creates_it) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto body = [] {
         int p[2];

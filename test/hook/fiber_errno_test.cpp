@@ -32,7 +32,7 @@ class hooked_errno : public weft::testing::on_each_driver {};
 
 WEFT_NOINLINE long thread_here() noexcept { return ::syscall(SYS_gettid); }
 
-TEST(fiber_errno, is_the_fibers_also_when_it_goes_on_on_another_thread) {
+TEST(fiber_errno, follows_the_fiber_to_another_thread) {
     constexpr int fibers = 64;
     constexpr int most_rounds = 10'000;
     constexpr int enough = 30;
@@ -156,7 +156,7 @@ std::vector<wait_that_succeeds> all_waits(const fd_pair& sockets, const fd_pair&
     };
 }
 
-TEST_P(hooked_errno, is_as_it_was_after_a_call_that_has_waited_and_succeeds) {
+TEST_P(hooked_errno, is_preserved_by_a_call_that_waits_and_succeeds) {
     hook::on_held_lock([](const hook::pin&) {});
     run([] {
         const fd_pair sockets = fd_pair::sockets();

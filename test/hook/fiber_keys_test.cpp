@@ -31,7 +31,7 @@ protected:
     pthread_key_t key_;
 };
 
-TEST_F(fiber_keys, hold_a_value_of_each_fiber) {
+TEST_F(fiber_keys, hold_a_value_per_fiber) {
     int of_thread = 0;
     ::pthread_setspecific(key_, &of_thread);
     run([&] {
@@ -54,7 +54,7 @@ TEST_F(fiber_keys, hold_a_value_of_each_fiber) {
     ::pthread_setspecific(key_, nullptr);
 }
 
-TEST_F(fiber_keys, hold_whether_hooks_are_on_or_not) {
+TEST_F(fiber_keys, hold_values_with_hooks_on_or_off) {
     run([&] {
         int mine = 0;
         ::pthread_setspecific(key_, &mine);
@@ -63,7 +63,7 @@ TEST_F(fiber_keys, hold_whether_hooks_are_on_or_not) {
     });
 }
 
-TEST_F(fiber_keys, are_destroyed_with_a_fiber_that_is_killed) {
+TEST_F(fiber_keys, destroy_the_values_of_a_killed_fiber) {
     {
         loop l;
         fiber f(
@@ -79,7 +79,7 @@ TEST_F(fiber_keys, are_destroyed_with_a_fiber_that_is_killed) {
     EXPECT_EQ(destroyed_values, 1);
 }
 
-TEST(fiber_keys_of_fibers, have_as_many_rounds_of_destructors_as_on_a_thread) {
+TEST(fiber_keys_of_fibers, run_as_many_destructor_rounds_as_on_a_thread) {
     static pthread_key_t again;
     static std::atomic<int> calls;
     ASSERT_EQ(::pthread_key_create(&again,
@@ -103,14 +103,14 @@ TEST(fiber_keys_of_fibers, have_as_many_rounds_of_destructors_as_on_a_thread) {
 }
 
 // An allocator, or a sanitizer, that makes a key late: in the first call of a thread that it meets.
-TEST(fiber_keys_of_threads, are_those_of_the_object_that_serves_malloc) {
+TEST(fiber_keys_of_threads, are_those_of_the_malloc_library) {
     EXPECT_TRUE(hook::makes_keys_of_threads(::dlsym(RTLD_DEFAULT, "malloc")));
     EXPECT_FALSE(hook::makes_keys_of_threads(reinterpret_cast<const void*>(&key_of_library)));
     EXPECT_FALSE(hook::makes_keys_of_threads(reinterpret_cast<const void*>(&hook::self_check)));
     EXPECT_FALSE(hook::makes_keys_of_threads(nullptr));
 }
 
-TEST_F(fiber_keys, that_are_made_again_are_empty) {
+TEST_F(fiber_keys, are_empty_when_created_again) {
     run([&] {
         int mine = 0;
         ::pthread_setspecific(key_, &mine);
@@ -124,7 +124,7 @@ TEST_F(fiber_keys, that_are_made_again_are_empty) {
 }
 
 // A malloc may store its per-thread state there.
-TEST(fiber_keys_of_threads, are_those_that_a_library_made_before_the_program_began) {
+TEST(fiber_keys_of_threads, are_those_a_library_created_before_program_start) {
     run([] {
         int value = 0;
         fiber([&] { EXPECT_EQ(::pthread_setspecific(key_of_library(), &value), 0); }).join();
@@ -133,7 +133,7 @@ TEST(fiber_keys_of_threads, are_those_that_a_library_made_before_the_program_beg
     });
 }
 
-TEST_F(fiber_keys, no_value_costs_no_memory) {
+TEST_F(fiber_keys, cost_no_memory_without_a_value) {
     run([&] {
         fiber([&] {
             EXPECT_EQ(::pthread_setspecific(key_, nullptr), 0);

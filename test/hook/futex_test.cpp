@@ -133,7 +133,7 @@ POSIX_CASE(once_is_done_by_one_and_waited_for_by_others) {
 
 class futexes : public weft::testing::on_each_driver {};
 
-TEST_P(futexes, of_fibers_are_woken_by_threads_and_the_other_way) {
+TEST_P(futexes, wake_fibers_from_threads_and_threads_from_fibers) {
     run([&] {
         word w{0};
         std::thread ringer([&] { wake_until(w, 1); });
@@ -143,18 +143,18 @@ TEST_P(futexes, of_fibers_are_woken_by_threads_and_the_other_way) {
         this_fiber::sleep_for(std::chrono::milliseconds(30));
         EXPECT_EQ(futex(w, FUTEX_WAKE, 9), 2);
         parked.join();
-        weft::blocking([&] { sleeper.join(), ringer.join(); });
+        weft::run_blocking([&] { sleeper.join(), ringer.join(); });
     });
 }
 
-TEST_P(futexes, without_the_private_flag_look_again_by_themselves) {
+TEST_P(futexes, without_the_private_flag_recheck_by_themselves) {
     run([&] {
         word w{0};
         EXPECT_EQ(HOOKED(syscall)(SYS_futex, &w, FUTEX_WAIT, 0, nullptr), 0);
     });
 }
 
-TEST_P(futexes, wait_out_the_longest_limit) {
+TEST_P(futexes, accept_the_longest_time_limit) {
     run([] {
         word w{0};
         long answer = -1;
@@ -169,7 +169,7 @@ TEST_P(futexes, wait_out_the_longest_limit) {
     });
 }
 
-TEST_P(futexes, are_left_by_a_fiber_that_is_killed) {
+TEST_P(futexes, forget_a_killed_fiber) {
     word w{0};
     bool unwound = false;
     struct told {
@@ -190,7 +190,7 @@ TEST_P(futexes, are_left_by_a_fiber_that_is_killed) {
     EXPECT_EQ(futex(w, FUTEX_WAKE, 9), 0);
 }
 
-TEST_P(futexes, let_the_waits_of_the_standard_library_be_waits_of_fibers) {
+TEST_P(futexes, make_waits_of_std_types_suspend_the_fiber) {
     run([&] {
         std::atomic<int> flag{0};
         std::latch gate(2);
@@ -220,7 +220,7 @@ TEST_P(futexes, let_the_waits_of_the_standard_library_be_waits_of_fibers) {
     });
 }
 
-TEST_P(futexes, let_a_static_be_initialised_by_a_fiber_that_waits) {
+TEST_P(futexes, let_a_static_initialiser_suspend_its_fiber) {
     // One for each driver: by a template.
     const auto check = [&]<int>() {
         static std::atomic<int> made{0};
@@ -247,7 +247,7 @@ TEST_P(futexes, let_a_static_be_initialised_by_a_fiber_that_waits) {
     }
 }
 
-TEST_P(futexes, let_call_once_fail_and_be_made_by_the_next) {
+TEST_P(futexes, let_call_once_be_retried_after_an_exception) {
     run([&] {
         std::once_flag once;
         int tries = 0;
@@ -267,7 +267,7 @@ TEST_P(futexes, let_call_once_fail_and_be_made_by_the_next) {
         std::thread third(attempt);
         first.join();
         second.join();
-        weft::blocking([&] { third.join(); });
+        weft::run_blocking([&] { third.join(); });
         EXPECT_EQ(tries, 2);
         EXPECT_EQ(failed, 1);
     });
@@ -275,7 +275,7 @@ TEST_P(futexes, let_call_once_fail_and_be_made_by_the_next) {
 
 INSTANTIATE_ON_DRIVERS(futexes);
 
-TEST(futexes_of_a_pool, are_passed_from_thread_to_thread) {
+TEST(futexes_of_a_pool, wake_fibers_across_threads) {
     pool two(2);
     std::atomic<unsigned> turn{0};
     constexpr unsigned rounds = 300;

@@ -52,23 +52,23 @@ struct before_main {
 };
 const before_main early;
 
-TEST(hook, passes_calls_on_before_main) {
+TEST(hook, passes_calls_through_before_main) {
     EXPECT_EQ(early.wrote, 1);
     EXPECT_EQ(early.got, 'x');
     EXPECT_TRUE(early.key);
 }
 
-TEST(hook, is_enabled_in_fibers_alone) {
+TEST(hook, is_enabled_only_in_fibers) {
     EXPECT_FALSE(hook::is_enabled());
     hook::set_enabled(true);
     EXPECT_FALSE(hook::is_enabled());
     run([] {
         EXPECT_TRUE(hook::is_enabled());
-        blocking([] { EXPECT_FALSE(hook::is_enabled()); });
+        run_blocking([] { EXPECT_FALSE(hook::is_enabled()); });
     });
 }
 
-TEST(hook, is_switched_for_a_fiber_and_for_a_scope) {
+TEST(hook, can_be_set_per_fiber_and_per_scope) {
     run([] {
         hook::set_enabled(false);
         EXPECT_FALSE(hook::is_enabled());
@@ -89,7 +89,7 @@ TEST(hook, is_switched_for_a_fiber_and_for_a_scope) {
     });
 }
 
-TEST(hook, tells_that_all_are_active) {
+TEST(hook, self_check_finds_all_hooks_active) {
     for (const auto& s : hook::self_check()) ADD_FAILURE() << s.name << ": " << s.why;
     const auto all = hook::hooked_symbols();
     EXPECT_STREQ(all[static_cast<unsigned>(hook::call::read)].of.name, "read");
@@ -110,7 +110,7 @@ TEST(hook, lets_a_thousand_fibers_sleep_at_once) {
 
 class hooked : public weft::testing::on_each_driver {};
 
-TEST_P(hooked, close_ends_the_waits_of_all) {
+TEST_P(hooked, close_ends_all_waits_on_the_fd) {
     run([] {
         for (int i = 0; i < 50; ++i) {
             auto s = fd_pair::sockets();
@@ -142,7 +142,7 @@ TEST_P(hooked, close_ends_the_waits_of_all) {
     });
 }
 
-TEST_P(hooked, an_event_of_a_closed_number_reaches_nobody) {
+TEST_P(hooked, event_of_a_closed_fd_reaches_no_waiter) {
     run([] {
         for (int i = 0; i < 100; ++i) {
             auto old = fd_pair::sockets();
@@ -168,7 +168,7 @@ TEST_P(hooked, an_event_of_a_closed_number_reaches_nobody) {
     });
 }
 
-TEST_P(hooked, any_number_of_a_descriptor_will_do) {
+TEST_P(hooked, fds_of_any_value_work) {
     rlimit before;
     ::getrlimit(RLIMIT_NOFILE, &before);
     rlimit more = {before.rlim_max, before.rlim_max};
@@ -189,7 +189,7 @@ TEST_P(hooked, any_number_of_a_descriptor_will_do) {
     ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-TEST_P(hooked, readers_and_a_writer_wait_for_one_descriptor) {
+TEST_P(hooked, readers_and_a_writer_can_wait_for_one_fd) {
     run([] {
         auto s = fd_pair::sockets();
         const std::string much(2'000'000, 'x');
@@ -222,7 +222,7 @@ TEST_P(hooked, readers_and_a_writer_wait_for_one_descriptor) {
     });
 }
 
-TEST_P(hooked, errno_is_kept_while_others_fail) {
+TEST_P(hooked, errno_is_preserved_while_other_fibers_fail) {
     run([] {
         auto s = fd_pair::sockets();
         fiber other([&] {
@@ -240,7 +240,7 @@ TEST_P(hooked, errno_is_kept_while_others_fail) {
     });
 }
 
-TEST_P(hooked, names_are_looked_up_while_others_run) {
+TEST_P(hooked, getaddrinfo_lets_other_fibers_run) {
     run([] {
         int beats = 0;
         bool over = false;
@@ -260,7 +260,7 @@ TEST_P(hooked, names_are_looked_up_while_others_run) {
     });
 }
 
-TEST_P(hooked, a_child_has_none) {
+TEST_P(hooked, forked_child_has_no_hooks) {
     run([] {
         auto p = fd_pair::pipe();
         const pid_t child = ::fork();
@@ -279,7 +279,7 @@ TEST_P(hooked, a_child_has_none) {
     });
 }
 
-TEST(hook, a_name_does_not_wait_for_calls_of_another_kind) {
+TEST(hook, getaddrinfo_does_not_wait_for_other_blocking_calls) {
     std::mutex held;
     held.lock();
     std::atomic<int> left{64};
@@ -300,7 +300,7 @@ TEST(hook, a_name_does_not_wait_for_calls_of_another_kind) {
     while (left != 0) std::this_thread::yield();
 }
 
-TEST(hook, is_there_again_in_a_child_that_asks_for_it) {
+TEST(hook, can_be_enabled_in_a_forked_child) {
     // In a child that was forked while other threads ran, its epoll_pwait2 calls the system twice
     // and returns the second result, but an edge is delivered once.
     if (WEFT_TSAN && WEFT_CLANG) GTEST_SKIP() << "Clang's ThreadSanitizer loses events here";
@@ -322,7 +322,7 @@ TEST(hook, is_there_again_in_a_child_that_asks_for_it) {
 }
 
 // It has its parent's epoll set and ring as well.
-TEST_P(hooked, a_child_that_closes_leaves_its_parent_waiting) {
+TEST_P(hooked, close_in_a_child_does_not_end_a_parents_wait) {
     run([] {
         auto s = fd_pair::sockets();
         std::string got;
@@ -349,7 +349,7 @@ TEST_P(hooked, a_child_that_closes_leaves_its_parent_waiting) {
 }
 
 // Those of its parent that wait for work are not there.
-TEST(hook, a_child_that_asks_for_hooks_has_threads_of_its_own) {
+TEST(hook, gives_a_forked_child_its_own_threads) {
     if (WEFT_TSAN) GTEST_SKIP() << "a child of several threads may begin none";
     const auto use_them = [] {
         int right = ::system("true") == 0;
@@ -379,7 +379,7 @@ TEST(hook, a_child_that_asks_for_hooks_has_threads_of_its_own) {
 }
 
 // The child closes a descriptor of its own, and the waiter here is not notified.
-TEST_P(hooked, a_child_in_the_same_memory_changes_nothing) {
+TEST_P(hooked, vfork_child_changes_nothing_in_its_parent) {
     run([] {
         auto s = fd_pair::sockets();
         bool got = false;
@@ -402,7 +402,7 @@ TEST_P(hooked, a_child_in_the_same_memory_changes_nothing) {
 }
 
 // The system never restarts poll(), and it restarts read().
-TEST_P(hooked, a_signal_ends_no_wait_of_a_child_in_the_same_memory) {
+TEST_P(hooked, restarting_signal_does_not_end_a_vfork_childs_wait) {
     struct sigaction before, restart = {};
     restart.sa_handler = [](int) {};
     restart.sa_flags = SA_RESTART;
@@ -433,7 +433,7 @@ TEST_P(hooked, a_signal_ends_no_wait_of_a_child_in_the_same_memory) {
 }
 
 // The hooks keep nothing of their own where other fibers have their frames meanwhile.
-TEST_P(hooked, calls_wait_on_a_shared_stack) {
+TEST_P(hooked, calls_can_wait_on_a_shared_stack) {
     shared_stack_group group;
     fd_pair s = fd_pair::sockets();
     fd_pair p = fd_pair::pipe();
@@ -468,7 +468,7 @@ TEST_P(hooked, calls_wait_on_a_shared_stack) {
 }
 
 // As on a system without a non-waiting call on a pipe.
-TEST_P(hooked, a_pipe_that_cannot_be_tried_lets_others_run) {
+TEST_P(hooked, pipe_without_nonblocking_calls_lets_others_run) {
     run([] {
         auto p = fd_pair::pipe();
         for (const int fd : {p.a, p.b}) {
@@ -493,7 +493,7 @@ TEST_P(hooked, a_pipe_that_cannot_be_tried_lets_others_run) {
     });
 }
 
-TEST_P(hooked, a_connection_to_one_that_is_full_is_tried_until_its_timeout) {
+TEST_P(hooked, connect_to_a_full_listener_retries_until_its_timeout) {
     run([] {
         sockaddr_un at{};
         at.sun_family = AF_UNIX;
@@ -516,7 +516,7 @@ TEST_P(hooked, a_connection_to_one_that_is_full_is_tried_until_its_timeout) {
     });
 }
 
-TEST_P(hooked, fclose_ends_the_waits_for_its_descriptor) {
+TEST_P(hooked, fclose_ends_the_waits_on_its_fd) {
     run([] {
         auto s = fd_pair::sockets();
         FILE* const file = ::fdopen(s.a, "r");
@@ -534,7 +534,7 @@ TEST_P(hooked, fclose_ends_the_waits_for_its_descriptor) {
 }
 
 // A program that is started again in that environment.
-TEST(hook_options_death, are_what_the_environment_says) {
+TEST(hook_options_death, are_read_from_the_environment) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     for (const char* value : {"1", "0", ""}) {
         const bool on = *value == '1';
@@ -556,7 +556,7 @@ int next_number() {
     return n.n;
 }
 
-TEST_P(hooked, a_wait_with_a_mask_leaves_no_descriptor_open) {
+TEST_P(hooked, wait_with_a_signal_mask_leaves_no_fd_open) {
     run([] {
         const int before = next_number();
         pollfd none = {-1, 0, 0};
@@ -570,7 +570,7 @@ TEST_P(hooked, a_wait_with_a_mask_leaves_no_descriptor_open) {
     });
 }
 
-TEST_P(hooked, the_wait_for_a_child_leaves_no_descriptor_open) {
+TEST_P(hooked, waitpid_leaves_no_fd_open) {
     run([] {
         const int before = next_number();
         const pid_t child = ::fork();
@@ -599,7 +599,7 @@ private:
 };
 bool is_zero_open() { return ::fcntl(0, F_GETFD) >= 0; }
 
-TEST_P(hooked, a_wait_for_descriptor_zero_ends_when_that_is_closed) {
+TEST_P(hooked, wait_on_fd_zero_ends_when_it_is_closed) {
     run([] {
         const without_stdin none;
         for (const bool by_its_file : {false, true}) {
@@ -621,7 +621,7 @@ TEST_P(hooked, a_wait_for_descriptor_zero_ends_when_that_is_closed) {
     });
 }
 
-TEST_P(hooked, a_read_of_no_bytes_waits_for_none) {
+TEST_P(hooked, read_of_zero_bytes_does_not_wait) {
     run([] {
         const auto s = fd_pair::sockets();
         char c;
@@ -634,7 +634,7 @@ TEST_P(hooked, a_read_of_no_bytes_waits_for_none) {
 }
 
 // The ids of a user and a group are integers, as descriptors are.
-TEST_P(hooked, credentials_that_come_with_a_message_are_no_descriptors) {
+TEST_P(hooked, credentials_in_a_message_are_not_taken_for_fds) {
     run([] {
         const without_stdin none;
         const auto p = fd_pair::pipe();
@@ -664,7 +664,7 @@ TEST_P(hooked, credentials_that_come_with_a_message_are_no_descriptors) {
     });
 }
 
-TEST_P(hooked, waits_that_have_descriptor_zero_leave_it_free) {
+TEST_P(hooked, waits_that_use_fd_zero_release_it) {
     run([] {
         const without_stdin none;
         pollfd nothing = {-1, 0, 0};
@@ -687,7 +687,7 @@ TEST_P(hooked, waits_that_have_descriptor_zero_leave_it_free) {
 }
 
 // An event that came earlier, and was read, is no reason to check again.
-TEST_P(hooked, a_wait_for_several_sleeps_until_something_comes) {
+TEST_P(hooked, poll_of_several_fds_sleeps_until_an_event) {
     run([] {
         const fd_pair p[2] = {fd_pair::pipe(), fd_pair::pipe()};
         pollfd both[2] = {{p[0].a, POLLIN, 0}, {p[1].a, POLLIN, 0}};
@@ -703,7 +703,7 @@ TEST_P(hooked, a_wait_for_several_sleeps_until_something_comes) {
     });
 }
 
-TEST_P(hooked, a_look_at_more_than_there_is_sleeps_until_it_comes) {
+TEST_P(hooked, peek_with_waitall_sleeps_until_all_has_arrived) {
     run([] {
         sockaddr_in at;
         const weft::testing::one_fd l(weft::testing::bound(SOCK_STREAM, at));
@@ -725,7 +725,7 @@ TEST_P(hooked, a_look_at_more_than_there_is_sleeps_until_it_comes) {
 // The bytes in use on the heap, as the C library's allocator reports them.
 std::size_t heap_bytes() { return ::mallinfo2().uordblks; }
 
-TEST(hook, leaves_nothing_on_the_heap) {
+TEST(hook, leaves_no_heap_memory_in_use) {
     pthread_key_t key;
     ASSERT_EQ(::pthread_key_create(&key, nullptr), 0);
     run([&] {
@@ -751,7 +751,7 @@ TEST(hook, leaves_nothing_on_the_heap) {
 
 std::atomic<int> signals_seen{0};
 
-TEST_P(hooked, a_signal_that_its_mask_lets_through_ends_a_wait) {
+TEST_P(hooked, signal_admitted_by_the_mask_ends_a_wait) {
     struct sigaction counts{};
     counts.sa_handler = [](int) { ++signals_seen; };
     ::sigaction(SIGUSR1, &counts, nullptr);
@@ -781,7 +781,7 @@ TEST_P(hooked, a_signal_that_its_mask_lets_through_ends_a_wait) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-TEST_P(hooked, queries_let_others_run_now_and_then) {
+TEST_P(hooked, zero_timeout_polls_let_others_run_in_time) {
     run([] {
         bool over = false;
         fiber other([&] { over = true; });
@@ -791,7 +791,7 @@ TEST_P(hooked, queries_let_others_run_now_and_then) {
     });
 }
 
-TEST_P(hooked, who_was_woken_with_others_lets_them_come_as_far_as_its_first_query) {
+TEST_P(hooked, woken_fiber_yields_to_others_at_its_first_query) {
     constexpr int count = 5;
     run([] {
         fd_pair s[count] = {fd_pair::sockets(), fd_pair::sockets(), fd_pair::sockets(),

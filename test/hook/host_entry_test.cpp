@@ -10,7 +10,7 @@ namespace {
 
 using namespace weft::hook;
 
-TEST(host_entry, is_copied_with_all_it_points_to) {
+TEST(host_entry, is_copied_deeply) {
     char name[] = "host.example";
     char alias[] = "h";
     char one[4] = {127, 0, 0, 1};
@@ -33,7 +33,7 @@ TEST(host_entry, is_copied_with_all_it_points_to) {
     }
 }
 
-TEST(host_entry, says_when_there_is_no_room) {
+TEST(host_entry, reports_a_buffer_that_is_too_small) {
     char name[] = "host.example";
     char one[4] = {127, 0, 0, 1};
     char* aliases[] = {nullptr};

@@ -595,7 +595,7 @@ POSIX_CASE(sigsuspend_lets_signals_through) {
 
 class interruption : public weft::testing::on_each_driver {};
 
-TEST_P(interruption, is_of_the_eldest_fiber_that_waits) {
+TEST_P(interruption, ends_the_wait_of_the_eldest_fiber) {
     run([&] {
         const handler_set h(0);
         int younger = 0;
@@ -614,7 +614,7 @@ TEST_P(interruption, is_of_the_eldest_fiber_that_waits) {
 }
 
 // A thread of weft's own has made the call, and has returned from it when the caller continues.
-TEST_P(interruption, of_a_call_with_a_mask_leaves_no_file_in_use) {
+TEST_P(interruption, of_a_call_with_a_mask_leaves_no_fd_in_use) {
     run([&] {
         const handler_set one(0);
         int missed = 0;
@@ -645,7 +645,7 @@ TEST_P(interruption, of_a_call_with_a_mask_leaves_no_file_in_use) {
     });
 }
 
-TEST_P(interruption, is_of_one_wait_and_no_stop) {
+TEST_P(interruption, ends_one_wait_and_is_not_a_stop) {
     run([&] {
         const handler_set h(0);
         const sender s(false);
@@ -678,7 +678,7 @@ struct gives_away final : scheduler, steal_source {
 };
 
 // The handler was reported while the fiber waited at the first gate, in the same call.
-TEST(interruption_of_one_that_moves, ends_its_wait_on_the_loop_that_has_it) {
+TEST(interruption_of_one_that_moves, ends_the_wait_on_the_fibers_current_loop) {
     hook::expect_handlers();
     gives_away worker;
     gate first;

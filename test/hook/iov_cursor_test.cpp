@@ -10,7 +10,7 @@ namespace {
 using weft::hook::iov_cursor;
 using weft::hook::most_bytes;
 
-TEST(iov_cursor, comes_to_each_byte_once_however_far_each_step_goes) {
+TEST(iov_cursor, visits_each_byte_once_for_any_step_size) {
     char text[] = "abcdefghij";
     const iovec v[4] = {{text, 3}, {nullptr, 0}, {text + 3, 1}, {text + 4, 6}};
     for (std::size_t step = 1; step <= 10; ++step) {
@@ -33,7 +33,7 @@ TEST(iov_cursor, comes_to_each_byte_once_however_far_each_step_goes) {
     }
 }
 
-TEST(iov_cursor, copies_what_comes_next_from_wherever_it_stands) {
+TEST(iov_cursor, copies_the_next_bytes_from_any_position) {
     char text[] = "abcdefghij";
     const iovec v[4] = {{text, 3}, {nullptr, 0}, {text + 3, 1}, {text + 4, 6}};
     for (std::size_t done = 0; done != 10; ++done) {
@@ -55,7 +55,7 @@ TEST(iov_cursor, copies_what_comes_next_from_wherever_it_stands) {
     }
 }
 
-TEST(iov_cursor, is_done_with_as_much_as_the_system_moves_in_one_call) {
+TEST(iov_cursor, is_done_at_the_systems_limit_for_one_call) {
     char c;
     const iovec v[] = {{&c, most_bytes - 1}, {&c, most_bytes}};
     iov_cursor whole(v, 2);
@@ -64,7 +64,7 @@ TEST(iov_cursor, is_done_with_as_much_as_the_system_moves_in_one_call) {
     EXPECT_TRUE(whole.advance(1));
 }
 
-TEST(iov_cursor, is_at_its_end_with_no_buffers) {
+TEST(iov_cursor, is_done_without_buffers) {
     iov_cursor c(nullptr, 0);
     EXPECT_EQ(c.bytes(), 0u);
     EXPECT_TRUE(c.advance(0));

@@ -82,7 +82,7 @@ struct mutex_of {
     ~mutex_of() { EXPECT_EQ(::pthread_mutex_destroy(&m), 0); }
 };
 
-TEST(libc_mutex, of_every_kind_lets_one_fiber_in_at_a_time) {
+TEST(libc_mutex, of_every_kind_admits_one_fiber_at_a_time) {
     for (const kind& k : kinds) {
         mutex_of m(k);
         int inside = 0;
@@ -164,7 +164,7 @@ std::string said_of(const kind& k, bool in_fibers) {
     return text;
 }
 
-TEST(libc_mutex, of_every_kind_says_to_fibers_what_it_says_to_threads) {
+TEST(libc_mutex, of_every_kind_returns_the_same_to_fibers_and_threads) {
     if (WEFT_TSAN) GTEST_SKIP() << "ThreadSanitizer reports what is refused";
     for (const kind& k : kinds) EXPECT_EQ(said_of(k, true), said_of(k, false)) << k.name;
 }
@@ -199,7 +199,7 @@ TEST(libc_mutex, of_every_kind_excludes_fibers_and_threads_alike) {
     }
 }
 
-TEST(libc_mutex, of_robust_kind_is_had_from_a_thread_that_has_died) {
+TEST(libc_mutex, of_robust_kind_is_acquired_from_a_dead_thread) {
     mutex_of m({"robust", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST});
     std::thread([&] { EXPECT_EQ(::pthread_mutex_lock(&m.m), 0); }).join();
     run([&] {
@@ -210,7 +210,7 @@ TEST(libc_mutex, of_robust_kind_is_had_from_a_thread_that_has_died) {
 }
 
 // It comes back, again and again, in the turn in which it has unlocked.
-TEST(libc_mutex, is_given_to_a_fiber_that_lost_it_once) {
+TEST(libc_mutex, is_granted_to_a_fiber_that_lost_the_race_once) {
     run([] {
         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         bool had = false;
@@ -234,7 +234,7 @@ TEST(libc_mutex, is_given_to_a_fiber_that_lost_it_once) {
 }
 
 // What a fiber holds, a thread waits for in libc.
-TEST(libc_mutex, that_a_fiber_holds_is_waited_for_by_threads) {
+TEST(libc_mutex, owned_by_a_fiber_blocks_threads) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     std::thread waits;
     std::atomic<bool> locked{false};
@@ -254,7 +254,7 @@ TEST(libc_mutex, that_a_fiber_holds_is_waited_for_by_threads) {
 }
 
 // Its destructors lock it, and cannot wait.
-TEST(libc_mutex, is_passed_on_by_a_fiber_that_is_killed) {
+TEST(libc_mutex, is_unlocked_by_the_destructors_of_a_killed_fiber) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     {
         loop l;
@@ -276,7 +276,7 @@ TEST(libc_mutex, is_passed_on_by_a_fiber_that_is_killed) {
 }
 
 // It cannot be left there: libc declares that nothing is thrown, and there is something to destroy.
-TEST(libc_mutex, that_a_thread_lets_go_of_is_had_before_the_loop_ends) {
+TEST(libc_mutex, unlocked_by_a_thread_is_acquired_before_the_loop_ends) {
     static std::mutex m;
     static std::shared_mutex shared;
     std::atomic<bool> held{false};
@@ -313,7 +313,7 @@ TEST(libc_mutex, that_a_thread_lets_go_of_is_had_before_the_loop_ends) {
     shared.unlock();
 }
 
-TEST(libc_mutex, belongs_to_the_fiber_in_a_child_as_well) {
+TEST(libc_mutex, stays_owned_by_the_fiber_in_a_forked_child) {
     mutex_of m({"errorcheck", PTHREAD_MUTEX_ERRORCHECK});
     run([&] {
         ::pthread_mutex_lock(&m.m);
@@ -331,7 +331,7 @@ TEST(libc_mutex, belongs_to_the_fiber_in_a_child_as_well) {
 }
 
 // Another thread is in the midst of such a call when the child is made.
-TEST(libc_mutex, of_robust_kind_serves_a_child_whatever_other_threads_do_meanwhile) {
+TEST(libc_mutex, of_robust_kind_works_in_a_child_forked_amid_locking) {
     const kind robust = {"robust", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST};
     std::atomic<bool> ended{false};
     std::thread busy([&] {
@@ -355,7 +355,7 @@ TEST(libc_mutex, of_robust_kind_serves_a_child_whatever_other_threads_do_meanwhi
 }
 
 // The thread would wait for itself.
-TEST(libc_mutex, that_a_thread_holds_names_the_thread) {
+TEST(libc_mutex, owned_by_a_thread_stores_the_thread_id) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     const auto is_named = [] {
         ::pthread_mutex_lock(&m);
@@ -373,7 +373,7 @@ TEST(libc_mutex, that_a_thread_holds_names_the_thread) {
     EXPECT_EQ(::pthread_mutex_destroy(&m), 0);
 }
 
-TEST(libc_mutex, is_waited_for_by_the_fiber_and_not_by_its_thread) {
+TEST(libc_mutex, suspends_the_fiber_and_not_its_thread) {
     run([] {
         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         int inside = 0;
@@ -397,7 +397,7 @@ TEST(libc_mutex, is_waited_for_by_the_fiber_and_not_by_its_thread) {
     });
 }
 
-TEST(libc_mutex, a_lock_with_a_deadline_is_waited_for_until_then) {
+TEST(libc_mutex, timed_lock_waits_until_its_deadline) {
     run([] {
         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         ASSERT_EQ(::pthread_mutex_lock(&m), 0);
@@ -419,7 +419,7 @@ TEST(libc_mutex, a_lock_with_a_deadline_is_waited_for_until_then) {
     });
 }
 
-TEST(libc_mutex, a_lock_with_any_deadline_is_waited_for) {
+TEST(libc_mutex, timed_lock_accepts_extreme_deadlines) {
     run([] {
         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         constexpr time_t last = std::numeric_limits<time_t>::max();
@@ -445,7 +445,7 @@ TEST(libc_mutex, a_lock_with_any_deadline_is_waited_for) {
 }
 
 // A clock that jumps when no flow is ready would stand still.
-TEST(libc_mutex, a_lock_that_is_waited_for_lets_time_pass) {
+TEST(libc_mutex, lock_wait_lets_virtual_time_pass) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     weft::testing::virtual_loop l(1);
     fiber holder(
@@ -468,7 +468,7 @@ TEST(libc_mutex, a_lock_that_is_waited_for_lets_time_pass) {
 }
 
 // What another thread holds is waited for by the fiber.
-TEST(libc_mutex, a_contended_mutex_of_a_library_lets_others_run) {
+TEST(libc_mutex, contended_in_a_library_lets_other_fibers_run) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     std::atomic<int> state{0};  // 1: it is held; 2: it may be released
     std::thread holder([&] {
@@ -487,7 +487,7 @@ TEST(libc_mutex, a_contended_mutex_of_a_library_lets_others_run) {
 }
 
 // It cannot be refused, so it waits on.
-TEST(libc_mutex, a_lock_outlasts_a_stop) {
+TEST(libc_mutex, lock_is_not_ended_by_a_stop) {
     run([] {
         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         ASSERT_EQ(::pthread_mutex_lock(&m), 0);

@@ -12,7 +12,7 @@ using weft::hook::number_table;
 
 constinit number_table<atomic<std::uint32_t>> table;
 
-TEST(number_table, has_a_place_for_each_number_from_when_it_is_made) {
+TEST(number_table, has_a_slot_for_each_fd_once_created) {
     EXPECT_EQ(table.find(100'000), nullptr);
     auto* const place = table.make(100'000);
     ASSERT_NE(place, nullptr);
@@ -27,7 +27,7 @@ TEST(number_table, has_a_place_for_each_number_from_when_it_is_made) {
     EXPECT_EQ(table.make(1 << 30), nullptr);
 }
 
-TEST(number_table, goes_over_a_range_that_several_chunks_have) {
+TEST(number_table, iterates_a_range_across_chunks) {
     table.make(32'767)->store(1);
     table.make(32'768)->store(2);
     std::vector<int> met;

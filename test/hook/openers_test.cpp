@@ -334,7 +334,7 @@ INSTANTIATE_ON_DRIVERS(openers);
 
 // A reader waits while its descriptor becomes another file, behind all hooks, and the new file is
 // waited for.
-TEST_P(openers, a_wait_for_a_file_that_has_gone_ends_when_its_number_is_waited_for_again) {
+TEST_P(openers, stale_wait_ends_when_a_reused_fd_is_waited_for) {
     run([] {
         int first[2];
         int second[2];
@@ -358,7 +358,7 @@ TEST_P(openers, a_wait_for_a_file_that_has_gone_ends_when_its_number_is_waited_f
     });
 }
 
-TEST_P(openers, a_stopped_fiber_leaves_no_program_and_no_stream_behind) {
+TEST_P(openers, stopped_pclose_leaves_no_process_and_no_stream) {
     run([] {
         const auto start = std::chrono::steady_clock::now();
         FILE* f = nullptr;

@@ -101,7 +101,7 @@ constexpr int robust_types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE,
                                 PTHREAD_MUTEX_ERRORCHECK};
 constexpr int robust_protocols[] = {PTHREAD_PRIO_NONE, PTHREAD_PRIO_INHERIT};
 
-TEST_P(owner_death, of_a_fiber_is_told_as_that_of_a_thread) {
+TEST_P(owner_death, of_a_fiber_is_reported_like_that_of_a_thread) {
     if (WEFT_TSAN) GTEST_SKIP() << "it takes what such an owner had for unlocked";
     for (const int type : robust_types)
         for (const int protocol : robust_protocols) {
@@ -115,7 +115,7 @@ TEST_P(owner_death, of_a_fiber_is_told_as_that_of_a_thread) {
         }
 }
 
-TEST_P(owner_death, wakes_a_fiber_and_a_thread_that_wait) {
+TEST_P(owner_death, wakes_a_waiting_fiber_and_a_waiting_thread) {
     for (const bool waits_on_thread : {false, true}) {
         robust_mutex m(PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE);
         int told = -1;
@@ -146,7 +146,7 @@ TEST_P(owner_death, wakes_a_fiber_and_a_thread_that_wait) {
     }
 }
 
-TEST_P(owner_death, is_none_where_something_that_is_destroyed_at_the_end_unlocks) {
+TEST_P(owner_death, is_not_reported_if_a_key_destructor_unlocks) {
     run([&] {
         static robust_mutex m(PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE);
         static pthread_key_t key;
@@ -166,7 +166,7 @@ TEST_P(owner_death, is_none_where_something_that_is_destroyed_at_the_end_unlocks
     });
 }
 
-TEST_P(owner_death, is_that_of_a_fiber_which_is_stopped_as_well) {
+TEST_P(owner_death, is_also_reported_for_a_stopped_fiber) {
     robust_mutex m(PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE);
     run([&] {
         fiber f([&] {

@@ -34,7 +34,7 @@ void until_parked(const void* address) {
         current_flow() != nullptr ? this_fiber::yield() : std::this_thread::yield();
 }
 
-TEST(parking_lot, has_fibers_and_threads_in_one_line_in_the_order_of_their_coming) {
+TEST(parking_lot, queues_fibers_and_threads_in_order_of_arrival) {
     int thing = 0;
     std::atomic<int> woken{0};
     std::atomic<int> places[4] = {};
@@ -62,7 +62,7 @@ TEST(parking_lot, has_fibers_and_threads_in_one_line_in_the_order_of_their_comin
     for (int i = 0; i < 3; ++i) EXPECT_EQ(places[i], i + 1);
 }
 
-TEST(parking_lot, asks_under_the_lock_whether_there_is_anything_to_wait_for) {
+TEST(parking_lot, checks_under_the_lock_whether_to_wait) {
     int thing = 0;
     EXPECT_EQ(park(&thing, {.what = "a thing"}, [] { return false; }), unparked::refused);
     run([&] {
@@ -85,7 +85,7 @@ TEST(parking_lot, ends_a_wait_at_its_deadline) {
     EXPECT_FALSE(hook::has_parked(&thing));
 }
 
-TEST(parking_lot, ends_a_wait_by_a_stop_unless_that_is_refused) {
+TEST(parking_lot, ends_a_wait_by_a_stop_unless_disabled) {
     int thing = 0;
     run([&] {
         fiber stopped([&] {
@@ -106,7 +106,7 @@ TEST(parking_lot, ends_a_wait_by_a_stop_unless_that_is_refused) {
     });
 }
 
-TEST(parking_lot, wakes_those_whose_bits_are_named) {
+TEST(parking_lot, wakes_waiters_whose_bits_match) {
     int thing = 0;
     run([&] {
         std::string order;
@@ -129,7 +129,7 @@ TEST(parking_lot, wakes_those_whose_bits_are_named) {
     });
 }
 
-TEST(parking_lot, hands_over_to_the_first_who_then_knows) {
+TEST(parking_lot, passes_ownership_to_the_first_waiter_and_reports_it) {
     int thing = 0;
     run([&] {
         nursery n;
@@ -161,7 +161,7 @@ TEST(parking_lot, hands_over_to_the_first_who_then_knows) {
 std::atomic<int> abandoned_given{-1};
 
 // It is ended as a loop ends it, between its wake and its turn.
-TEST(parking_lot, tells_of_a_party_that_was_unparked_and_never_comes_back) {
+TEST(parking_lot, reports_an_unparked_waiter_that_never_resumes) {
     int thing = 0;
     for (const bool given : {false, true}) {
         abandoned_given = -1;
@@ -188,7 +188,7 @@ TEST(parking_lot, tells_of_a_party_that_was_unparked_and_never_comes_back) {
     }
 }
 
-TEST(parking_lot, leaves_errno_as_it_was) {
+TEST(parking_lot, preserves_errno) {
     int thing = 0;
     const auto wait = [&] {
         errno = EDOM;
@@ -200,7 +200,7 @@ TEST(parking_lot, leaves_errno_as_it_was) {
     run(wait);
 }
 
-TEST(parking_lot, is_left_by_who_waits_on_a_shared_stack) {
+TEST(parking_lot, wakes_waiters_on_a_shared_stack) {
     static int thing = 0;
     run([] {
         shared_stack_group group;
@@ -217,7 +217,7 @@ TEST(parking_lot, is_left_by_who_waits_on_a_shared_stack) {
 }
 
 // 20 000 waits each, and none is lost.
-TEST(parking_lot, loses_nobody_between_loops_and_threads) {
+TEST(parking_lot, loses_no_waiter_between_loops_and_threads) {
     constexpr int parties = 4;
     constexpr int rounds = 5'000;
     std::atomic<int> permits{0};
@@ -252,7 +252,7 @@ TEST(parking_lot, loses_nobody_between_loops_and_threads) {
     EXPECT_FALSE(hook::has_parked(&permits));
 }
 
-TEST(parking_lot, is_empty_in_a_child) {
+TEST(parking_lot, is_empty_in_a_forked_child) {
     static int thing = 0;
     run([&] {
         fiber f([] { EXPECT_EQ(park(&thing, {.what = "a thing"}, always), unparked::woken); });

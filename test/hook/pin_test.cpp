@@ -19,7 +19,7 @@ struct told_pin {
     std::uint64_t fiber = 0;
 } last_told;
 
-TEST(pin, tells_of_a_fiber_that_waits_and_holds_a_mutex) {
+TEST(pin, is_reported_for_a_fiber_that_waits_with_a_mutex) {
     hook::set_options({.pthreads = false});
     hook::on_held_lock([](const hook::pin& p) { last_told = {p.mutexes, p.fiber->info().id}; });
     const auto before = hook::held_lock_count();
@@ -40,7 +40,7 @@ TEST(pin, tells_of_a_fiber_that_waits_and_holds_a_mutex) {
     hook::set_options({});
 }
 
-TEST(pin, a_handler_finds_what_was_written_before_it_was_set) {
+TEST(pin, handler_sees_writes_made_before_it_was_set) {
     static int what_it_needs;
     static std::atomic<int> found;
     what_it_needs = 0;
@@ -65,7 +65,7 @@ TEST(pin, a_handler_finds_what_was_written_before_it_was_set) {
     EXPECT_EQ(found, 42);
 }
 
-TEST(pin, a_handler_that_was_replaced_is_given_back_with_what_it_needs) {
+TEST(pin, replaced_handler_is_returned_with_its_writes_visible) {
     static int what_it_needs;
     static int found;
     what_it_needs = 0;
@@ -82,7 +82,7 @@ TEST(pin, a_handler_that_was_replaced_is_given_back_with_what_it_needs) {
 }
 
 // Others can wait for it as fibers.
-TEST(pin, is_none_where_mutexes_are_of_fibers) {
+TEST(pin, is_not_reported_for_mutexes_owned_by_fibers) {
     const auto before = hook::held_lock_count();
     run([] {
         std::mutex m;

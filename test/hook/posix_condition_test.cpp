@@ -208,7 +208,7 @@ POSIX_CASE(threads_of_c11_end_where_they_say) {
 }
 
 // Where a fiber waits for its mutex a thread does not wait in libc.
-TEST(condition, that_a_thread_waits_for_is_left_when_the_thread_is_canceled) {
+TEST(condition, is_left_by_a_waiting_thread_that_is_canceled) {
     struct parts {
         pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         pthread_cond_t c = PTHREAD_COND_INITIALIZER;
@@ -251,7 +251,7 @@ TEST(condition, that_a_thread_waits_for_is_left_when_the_thread_is_canceled) {
 }
 
 // Fibers of two loops and threads put in and take out.
-TEST(condition, of_fibers_and_threads_loses_nothing) {
+TEST(condition, loses_no_wake_between_fibers_and_threads) {
     constexpr int each = 300;
     std::mutex lock;
     std::condition_variable room;
@@ -292,7 +292,7 @@ TEST(condition, of_fibers_and_threads_loses_nothing) {
     EXPECT_TRUE(queue.empty());
 }
 
-TEST(condition, that_a_thread_waits_for_leaves_its_mutex_to_fibers) {
+TEST(condition, leaves_its_mutex_to_fibers_while_a_thread_waits) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
     static bool waits;
@@ -323,7 +323,7 @@ TEST(condition, that_a_thread_waits_for_leaves_its_mutex_to_fibers) {
 }
 
 // 0, as if for no reason: the program checks its condition.
-TEST(condition, wakes_a_fiber_that_is_stopped_with_its_mutex) {
+TEST(condition, wakes_a_stopped_fiber_with_its_mutex_locked) {
     run([] {
         pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         pthread_cond_t c = PTHREAD_COND_INITIALIZER;
@@ -342,7 +342,7 @@ TEST(condition, wakes_a_fiber_that_is_stopped_with_its_mutex) {
     });
 }
 
-TEST(condition, ends_a_fiber_that_is_stopped_and_waits_again_and_again) {
+TEST(condition, unwinds_a_stopped_fiber_that_keeps_waiting) {
     run([] {
         pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         pthread_cond_t c = PTHREAD_COND_INITIALIZER;
@@ -369,7 +369,7 @@ TEST(condition, ends_a_fiber_that_is_stopped_and_waits_again_and_again) {
 }
 
 // The mutex is its own again while it unwinds.
-TEST(condition, gives_its_mutex_back_to_a_fiber_that_is_killed) {
+TEST(condition, relocks_its_mutex_for_a_killed_fiber) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
     static bool was_own;

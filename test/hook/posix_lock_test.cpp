@@ -153,7 +153,7 @@ POSIX_CASE(a_file_is_waited_for) {
 
 class locks : public on_each_driver {};
 
-TEST_P(locks, a_stop_ends_the_wait_and_leaves_nothing_locked) {
+TEST_P(locks, stop_ends_the_wait_and_leaves_nothing_locked) {
     run([] {
         const one_fd file(unnamed_file());
         locker other(file.n, 0, until_told);

@@ -305,7 +305,7 @@ POSIX_CASE(a_handler_ends_the_wait_of_a_child_in_the_same_memory) {
 
 class hooked_children : public weft::testing::on_each_driver {};
 
-TEST_P(hooked_children, are_waited_for_while_other_fibers_run) {
+TEST_P(hooked_children, are_awaited_while_other_fibers_run) {
     run([] {
         told_child c;
         bool waits = true;
@@ -324,7 +324,7 @@ TEST_P(hooked_children, are_waited_for_while_other_fibers_run) {
     });
 }
 
-TEST_P(hooked_children, a_command_runs_while_other_fibers_run) {
+TEST_P(hooked_children, run_a_command_while_other_fibers_run) {
     run([] {
         const auto p = fd_pair::pipe();
         fiber other([&] {
@@ -336,7 +336,7 @@ TEST_P(hooked_children, a_command_runs_while_other_fibers_run) {
     });
 }
 
-TEST_P(hooked_children, a_stop_ends_the_wait_for_any_and_takes_nothing) {
+TEST_P(hooked_children, are_not_reaped_by_a_wait_that_a_stop_ends) {
     run([] {
         told_child c;
         fiber stopped([] {

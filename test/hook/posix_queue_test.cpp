@@ -214,7 +214,7 @@ POSIX_CASE(an_operation_that_does_not_wait_ends_one_that_waits_for_another) {
 
 class hooked_queues : public weft::testing::on_each_driver {};
 
-TEST_P(hooked_queues, a_stop_ends_the_wait_and_takes_no_message) {
+TEST_P(hooked_queues, lose_no_message_when_a_stop_ends_the_wait) {
     const int v = ::msgget(IPC_PRIVATE, 0600 | IPC_CREAT);
     run([&] {
         const posix_queue q;

@@ -101,7 +101,7 @@ POSIX_CASE(sigwait_waits_for_what_is_sent) {
 class hooked_signals : public weft::testing::on_each_driver {};
 
 // Of the process: no other thread of this program may be there that does not block it.
-TEST_P(hooked_signals, of_the_process_are_waited_for_while_others_run) {
+TEST_P(hooked_signals, of_the_process_are_awaited_while_other_fibers_run) {
     const blocked_signals these{SIGUSR1};
     run([&] {
         unsigned turns = 0;
@@ -119,7 +119,7 @@ TEST_P(hooked_signals, of_the_process_are_waited_for_while_others_run) {
     });
 }
 
-TEST_P(hooked_signals, each_is_one_fibers) {
+TEST_P(hooked_signals, are_each_delivered_to_one_fiber) {
     const blocked_signals these{SIGRTMIN};
     run([&] {
         int sum = 0;
@@ -137,7 +137,7 @@ TEST_P(hooked_signals, each_is_one_fibers) {
     });
 }
 
-TEST_P(hooked_signals, a_stop_ends_the_wait_for_one) {
+TEST_P(hooked_signals, wait_ends_on_a_stop) {
     const blocked_signals these{SIGUSR1};
     run([&] {
         fiber f([&] {

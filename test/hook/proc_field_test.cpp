@@ -11,7 +11,7 @@ namespace {
 
 using weft::hook::ask_proc;
 
-TEST(proc_field, tells_what_the_system_counts) {
+TEST(proc_field, reads_a_value_that_the_system_reports) {
     const int counter = ::eventfd(0x1f, EFD_CLOEXEC);
     const std::string about = "/proc/self/fdinfo/" + std::to_string(counter);
     std::uint64_t count = 0;
@@ -23,7 +23,7 @@ TEST(proc_field, tells_what_the_system_counts) {
     ::close(counter);
 }
 
-TEST(proc_field, says_that_there_is_none_and_keeps_errno) {
+TEST(proc_field, reports_a_missing_field_and_preserves_errno) {
     std::uint64_t n = 7;
     errno = 5;
     EXPECT_FALSE(ask_proc("/proc/self/status", "no such name:", 10, n));

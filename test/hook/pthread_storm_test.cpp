@@ -89,7 +89,7 @@ public:
     }
     pthread_storm(const pthread_storm&) = delete;
 
-    void party(storm_party& p, time_point end) {
+    void agent(storm_party& p, time_point end) {
         while (steady_now() < end) {
             switch (p.draw(6)) {
                 case 0:
@@ -269,7 +269,7 @@ TEST(pthread_storm, of_fibers_and_threads_loses_no_wake) {
         std::vector<fiber> fibers;
         int i = 0;
         for (storm_party& p : parties) {
-            const auto body = [&storm, &p, end] { storm.party(p, end); };
+            const auto body = [&storm, &p, end] { storm.agent(p, end); };
             if (i++ < fiber_count)
                 fibers.emplace_back(body, fiber_options{.on = &two});
             else

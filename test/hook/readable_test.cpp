@@ -29,7 +29,7 @@ struct two_pages {
     }
 };
 
-TEST(readable, is_what_lies_in_a_frame_of_the_coroutine_that_runs) {
+TEST(readable, covers_the_frames_of_the_running_coroutine) {
     bool is_own = false, is_whole = true, is_below = true, is_elsewhere = true;
     const timespec of_the_thread{};
     auto c = weft::coroutine<void()>([&] {
@@ -48,7 +48,7 @@ TEST(readable, is_what_lies_in_a_frame_of_the_coroutine_that_runs) {
     EXPECT_FALSE(is_in_a_frame(&of_the_thread, sizeof of_the_thread)) << "no coroutine runs";
 }
 
-TEST(readable, is_what_the_system_can_read_elsewhere) {
+TEST(readable, asks_the_system_about_other_memory) {
     const two_pages memory;
     const timespec here{};
     EXPECT_TRUE(is_readable(&here));

@@ -85,7 +85,7 @@ protected:
     void TearDown() override { hook::set_options({}); }
 };
 
-TEST_F(pthread_self_of_fibers, differs_and_stays_over_waits) {
+TEST_F(pthread_self_of_fibers, differs_per_fiber_and_is_stable_across_waits) {
     std::set<pthread_t> seen = {::pthread_self()};
     run([&] {
         for (int i = 0; i < 10; ++i) {
@@ -105,7 +105,7 @@ TEST_F(pthread_self_of_fibers, differs_and_stays_over_waits) {
     EXPECT_EQ(seen.size(), 11u);
 }
 
-TEST_F(pthread_self_of_fibers, stands_for_no_thread_where_it_is_another_fiber_s) {
+TEST_F(pthread_self_of_fibers, is_no_thread_if_it_is_another_fibers) {
     run([] {
         pthread_t other = 0;
         fiber f([&] { other = ::pthread_self(); });
@@ -121,7 +121,7 @@ TEST_F(pthread_self_of_fibers, stands_for_no_thread_where_it_is_another_fiber_s)
     });
 }
 
-TEST_F(pthread_self_of_fibers, says_which_stack_it_is_on) {
+TEST_F(pthread_self_of_fibers, reports_the_fibers_stack) {
     run([] {
         fiber f([] {
             pthread_attr_t attributes;
@@ -138,7 +138,7 @@ TEST_F(pthread_self_of_fibers, says_which_stack_it_is_on) {
     });
 }
 
-TEST(pthread_self_of_threads, is_each_fiber_s_only_where_it_is_asked_for) {
+TEST(pthread_self_of_threads, is_per_fiber_only_if_enabled) {
     const pthread_t thread = ::pthread_self();
     run([&] { EXPECT_EQ(::pthread_self(), thread); });
 }

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // No waiter can be notified of such a descriptor, so the system is polled.
-TEST(several, waits_for_a_descriptor_that_there_is_no_memory_to_know) {
+TEST(several, waits_for_an_fd_without_memory_for_its_entry) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "no allocation can fail";
     run([] {
         auto s = testing::fd_pair::sockets();
@@ -46,7 +46,7 @@ TEST(several, waits_for_a_descriptor_that_there_is_no_memory_to_know) {
 // turn each time.
 class several_descriptors : public testing::on_each_driver {};
 
-TEST_P(several_descriptors, tell_of_an_end_and_are_not_asked_for_it) {
+TEST_P(several_descriptors, report_a_peers_shutdown_without_polling) {
     run([&] {
         for (const int family : {AF_UNIX, AF_INET}) {
             for (const int events : {POLLRDHUP, POLLRDHUP | POLLOUT, POLLRDHUP | POLLPRI}) {

@@ -16,7 +16,7 @@ namespace weft::hook {
 namespace {
 
 // Before the first shared child, no call asks the system which process is the caller.
-TEST(shared_child, is_expected_from_when_one_is_first_made) {
+TEST(shared_child, is_expected_once_one_has_been_created) {
     const auto is_told_of = [](auto make) {
         forget_shared_child();
         const pid_t child = make();

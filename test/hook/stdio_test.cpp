@@ -392,7 +392,7 @@ POSIX_CASE(each_call_on_a_wide_stream) {
     HOOKED(fclose)(file);
 }
 
-TEST(stdio, lets_others_run_while_a_stream_waits) {
+TEST(stdio, lets_other_fibers_run_while_a_stream_waits) {
     run([] {
         piped p;
         int turns = 0;
@@ -416,7 +416,7 @@ TEST(stdio, lets_others_run_while_a_stream_waits) {
     });
 }
 
-TEST(stdio, waits_as_a_fiber_that_can_be_stopped) {
+TEST(stdio, wait_can_be_ended_by_a_stop) {
     run([] {
         piped p;
         int why = 0;
@@ -433,7 +433,7 @@ TEST(stdio, waits_as_a_fiber_that_can_be_stopped) {
 }
 
 // A waiter that enters no stream passes on the wake that a stream's end gives to one.
-TEST(stdio, is_had_by_the_next_behind_one_that_flushes_all) {
+TEST(stdio, flush_of_all_streams_passes_the_wake_to_the_next_waiter) {
     piped p;
     bool was_in = false;
     run([&] {
@@ -456,7 +456,7 @@ TEST(stdio, is_had_by_the_next_behind_one_that_flushes_all) {
     });
 }
 
-TEST(stdio, is_left_by_a_fiber_that_is_killed_in_it) {
+TEST(stdio, unlocks_the_stream_of_a_killed_fiber) {
     piped p;
     {
         loop l;
@@ -474,7 +474,7 @@ TEST(stdio, is_left_by_a_fiber_that_is_killed_in_it) {
     });
 }
 
-TEST(stdio, lines_of_fibers_and_threads_stay_whole) {
+TEST(stdio, keeps_lines_of_fibers_and_threads_whole) {
     constexpr int lines = 200;
     piped p;
     ::setvbuf(p.out, nullptr, _IOFBF, 512);

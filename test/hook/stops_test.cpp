@@ -106,7 +106,7 @@ struct waiting_things {
     }
 };
 
-TEST_P(hooked_stops, calls_end_with_ecanceled_when_their_fiber_is_stopped) {
+TEST_P(hooked_stops, end_calls_of_a_stopped_fiber_with_ecanceled) {
     run([] {
         waiting_things things;
         for (const auto& w : things.all()) {
@@ -133,7 +133,7 @@ TEST_P(hooked_stops, calls_end_with_ecanceled_when_their_fiber_is_stopped) {
     });
 }
 
-TEST_P(hooked_stops, calls_end_with_etimedout_when_a_scope_comes_to_its_deadline) {
+TEST_P(hooked_stops, end_calls_with_etimedout_at_a_scopes_deadline) {
     run([] {
         waiting_things things;
         for (const auto& w : things.all()) {
@@ -144,7 +144,7 @@ TEST_P(hooked_stops, calls_end_with_etimedout_when_a_scope_comes_to_its_deadline
     });
 }
 
-TEST_P(hooked_stops, calls_are_unwound_when_their_loop_ends) {
+TEST_P(hooked_stops, unwind_calls_when_their_loop_ends) {
     waiting_things things;
     const auto all = things.all();
     std::size_t ended = 0;
@@ -171,7 +171,7 @@ TEST_P(hooked_stops, calls_are_unwound_when_their_loop_ends) {
     EXPECT_EQ(ended, all.size());
 }
 
-TEST_P(hooked_stops, a_fiber_that_ignores_its_stop_starves_nobody) {
+TEST_P(hooked_stops, let_no_fiber_starve_when_one_ignores_its_stop) {
     run([] {
         bool over = false;
         fiber stubborn([&] {
@@ -200,7 +200,7 @@ constexpr asking_library asking_libraries[] = {{"libzmq", wait_like_zmq, true},
                                                {"glib", wait_like_glib, false},
                                                {"libevent", wait_like_event, true}};
 
-TEST_P(hooked_stops, a_fiber_that_waits_in_a_known_library_ends_at_once_and_the_process_lives) {
+TEST_P(hooked_stops, end_a_wait_in_a_known_library_without_aborting) {
     run([] {
         const fd_pair silent = fd_pair::pipe();
         for (const asking_library& l : asking_libraries) {
@@ -226,7 +226,7 @@ TEST_P(hooked_stops, a_fiber_that_waits_in_a_known_library_ends_at_once_and_the_
     });
 }
 
-TEST_P(hooked_stops, a_fiber_in_a_known_library_ends_with_the_deadline_of_its_scope) {
+TEST_P(hooked_stops, end_a_wait_in_a_known_library_at_a_scopes_deadline) {
     run([] {
         const fd_pair silent = fd_pair::pipe();
         for (const asking_library& l : asking_libraries) {
@@ -263,7 +263,7 @@ std::string answer_with(const std::function<void()>& call) {
     return answer;
 }
 
-TEST_P(hooked_stops, an_answer_is_what_the_scope_says_or_else_the_process) {
+TEST_P(hooked_stops, take_their_answer_from_the_scope_or_the_process) {
     using hook::stop_answer;
     run([] {
         waiting_things things;
@@ -297,7 +297,7 @@ TEST_P(hooked_stops, an_answer_is_what_the_scope_says_or_else_the_process) {
     });
 }
 
-TEST_P(hooked_stops, code_that_asks_for_ever_is_unwound_after_a_hundred_refusals) {
+TEST_P(hooked_stops, unwind_code_that_retries_after_a_hundred_refusals) {
     run([] {
         const fd_pair silent = fd_pair::pipe();
         take_times_asked();
@@ -310,7 +310,7 @@ TEST_P(hooked_stops, code_that_asks_for_ever_is_unwound_after_a_hundred_refusals
     });
 }
 
-TEST_P(hooked_stops, refusals_are_not_in_a_row_with_a_wait_in_between) {
+TEST_P(hooked_stops, restart_the_refusal_count_after_a_successful_wait) {
     run([] {
         for (int round = 0; round < 3; ++round) {
             {
@@ -328,7 +328,7 @@ TEST_P(hooked_stops, refusals_are_not_in_a_row_with_a_wait_in_between) {
 // What cannot be unwound.
 int through_noexcept(int fd) noexcept { return wait_like_event(fd); }
 
-TEST_P(hooked_stops, nothing_is_thrown_through_a_noexcept_function) {
+TEST_P(hooked_stops, throw_nothing_through_a_noexcept_function) {
     const auto stuck = hook::stuck_count();
     run([] {
         const fd_pair silent = fd_pair::pipe();
@@ -342,7 +342,7 @@ TEST_P(hooked_stops, nothing_is_thrown_through_a_noexcept_function) {
 }
 
 // The thread stays free, others have their turns, and the report comes once.
-TEST_P(hooked_stops, code_without_unwind_tables_is_slowed_down_and_reported_once) {
+TEST_P(hooked_stops, slow_down_and_report_code_without_unwind_tables) {
     const fd_pair silent = fd_pair::pipe();
     volatile int asked = 0;
     int turns = 0;
@@ -398,7 +398,7 @@ TEST(stop_answers, have_names) {
     EXPECT_EQ(untouched, stop_answer::unwind);
 }
 
-TEST(stop_answers, of_a_library_are_known_by_its_file) {
+TEST(stop_answers, of_a_library_are_chosen_by_its_file_name) {
     using hook::stop_answer;
     auto a = stop_answer::by_library;
     EXPECT_TRUE(hook::answer_of_library("/usr/lib/x86_64-linux-gnu/libzmq.so.5", a));
@@ -439,7 +439,7 @@ std::string said_with(const char* value) {
     return said;
 }
 
-TEST(stop_answers, of_the_environment_are_checked) {
+TEST(stop_answers, from_the_environment_are_validated) {
     EXPECT_EQ(said_with("unwind").find("WEFT_HOOK_STOP"), std::string::npos);
     EXPECT_NE(said_with("cancelled")
                   .find("weft: WEFT_HOOK_STOP=cancelled is none of by_library, "
@@ -448,7 +448,7 @@ TEST(stop_answers, of_the_environment_are_checked) {
 }
 
 // A thread of weft's own has made the call, and is out of it when what is unwound closes files.
-TEST_P(hooked_stops, that_unwind_a_call_with_a_mask_leave_no_file_in_use) {
+TEST_P(hooked_stops, leave_no_fd_in_use_when_a_call_with_a_mask_unwinds) {
     if (!WEFT_EXCEPTIONS) GTEST_SKIP();
     run([] {
         int missed = 0;

@@ -83,7 +83,7 @@ protected:
     }
 };
 
-TEST_P(a_fiber_that_never_waits, lets_others_run_between_calls_on_bytes_that_are_there) {
+TEST_P(a_fiber_that_never_waits, lets_others_run_between_calls_that_never_block) {
     const ends e;
     EXPECT_TRUE(sees_another([&] {
         char c = 0;
@@ -96,7 +96,7 @@ TEST_P(a_fiber_that_never_waits, lets_others_run_between_calls_on_bytes_that_are
     ::close(file);
 }
 
-TEST_P(a_fiber_that_never_waits, lets_others_run_where_it_asks_in_vain) {
+TEST_P(a_fiber_that_never_waits, lets_others_run_when_its_calls_find_nothing) {
     const ends never_waits(SOCK_NONBLOCK);
     const ends e;
     char c;
@@ -149,7 +149,7 @@ TEST_P(a_fiber_that_never_waits, lets_others_run_between_locks) {
     ::close(file);
 }
 
-TEST_P(a_fiber_that_never_waits, lets_others_run_where_it_asks_for_a_child) {
+TEST_P(a_fiber_that_never_waits, lets_others_run_when_it_polls_for_a_child) {
     const pid_t child = ::fork();
     if (child == 0) {
         ::pause();
@@ -160,7 +160,7 @@ TEST_P(a_fiber_that_never_waits, lets_others_run_where_it_asks_for_a_child) {
     EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
-TEST_P(a_fiber_that_never_waits, keeps_its_turn_as_long_as_its_budget_lasts) {
+TEST_P(a_fiber_that_never_waits, keeps_its_turn_until_its_budget_is_spent) {
     std::mutex m;
     EXPECT_EQ(turns_of_another([&] {
                   for (int i = 0; i < hook::turn_budget; ++i) const std::lock_guard held(m);
@@ -169,7 +169,7 @@ TEST_P(a_fiber_that_never_waits, keeps_its_turn_as_long_as_its_budget_lasts) {
 }
 
 // They may be made in the midst of something.
-TEST_P(a_fiber_that_never_waits, keeps_its_turn_in_calls_on_what_is_wefts) {
+TEST_P(a_fiber_that_never_waits, keeps_its_turn_in_calls_on_fds_owned_by_weft) {
     EXPECT_EQ(turns_of_another([] {
                   const ends e(SOCK_NONBLOCK);
                   std::error_code error;

@@ -268,7 +268,7 @@ POSIX_CASE(the_end_of_a_thread_is_that_of_its_function) {
 
 class pthread_waits : public weft::testing::on_each_driver {};
 
-TEST_P(pthread_waits, for_a_semaphore_are_ended_by_threads_and_the_other_way) {
+TEST_P(pthread_waits, for_a_semaphore_work_between_fibers_and_threads) {
     run([&] {
         semaphore there(0);
         semaphore here(0);
@@ -315,7 +315,7 @@ TEST_P(pthread_waits, for_a_semaphore_are_ended_by_a_stop) {
     });
 }
 
-TEST_P(pthread_waits, for_a_write_lock_are_of_fibers_and_of_threads) {
+TEST_P(pthread_waits, for_a_write_lock_work_in_fibers_and_threads) {
     run([&] {
         std::shared_mutex m;
         int value = 0;
@@ -341,7 +341,7 @@ TEST_P(pthread_waits, for_a_write_lock_are_of_fibers_and_of_threads) {
 }
 
 // Fibers only: libc loses a wake where a thread stops waiting to write and writers go first.
-TEST_P(pthread_waits, to_read_go_on_when_a_writer_that_goes_first_gives_up) {
+TEST_P(pthread_waits, to_read_resume_when_a_preferred_writer_gives_up) {
     run([&] {
         rwlock l{PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
         ASSERT_EQ(::pthread_rwlock_rdlock(&l.it), 0);
@@ -361,7 +361,7 @@ TEST_P(pthread_waits, to_read_go_on_when_a_writer_that_goes_first_gives_up) {
 }
 
 // Threads beside the fibers wait for one that is shared between processes.
-TEST_P(pthread_waits, for_a_barrier_are_of_any_number_of_fibers) {
+TEST_P(pthread_waits, for_a_barrier_work_for_many_fibers) {
     constexpr unsigned count = 80;
     pthread_barrierattr_t a;
     ::pthread_barrierattr_init(&a);
@@ -400,7 +400,7 @@ TEST_P(pthread_waits, for_a_thread_let_other_fibers_run) {
 }
 
 // Neither the fiber nor its thread polls meanwhile.
-TEST_P(pthread_waits, for_a_thread_sleep_until_it_ends) {
+TEST_P(pthread_waits, for_a_thread_sleep_without_polling) {
     run([&] {
         const auto slept = [] {
             rusage all{};
@@ -414,7 +414,7 @@ TEST_P(pthread_waits, for_a_thread_sleep_until_it_ends) {
     });
 }
 
-TEST_P(pthread_waits, for_many_threads_end_with_each) {
+TEST_P(pthread_waits, for_many_threads_each_end_with_their_thread) {
     constexpr unsigned count = 80;
     run([&] {
         sem_t may_end;
@@ -440,7 +440,7 @@ TEST_P(pthread_waits, for_many_threads_end_with_each) {
     });
 }
 
-TEST_P(pthread_waits, for_a_thread_begin_anew_after_one_that_was_in_vain) {
+TEST_P(pthread_waits, for_a_thread_can_be_repeated_after_a_killed_one) {
     std::atomic<bool> may_end{false};
     pthread_t thread;
     ASSERT_EQ(::pthread_create(
@@ -475,7 +475,7 @@ TEST_P(pthread_waits, for_a_thread_begin_anew_after_one_that_was_in_vain) {
 }
 
 // The destructor that joins cannot be left: the loop that ends waits for it.
-TEST(pthread_waits_of_a_loop_that_ends, for_a_thread_come_to_their_end) {
+TEST(pthread_waits_of_a_loop_that_ends, for_a_thread_are_completed) {
     std::atomic<bool> has_ended{false};
     {
         loop l;
@@ -495,7 +495,7 @@ TEST(pthread_waits_of_a_loop_that_ends, for_a_thread_come_to_their_end) {
     EXPECT_TRUE(has_ended);
 }
 
-TEST_P(pthread_waits, end_with_the_fiber_that_calls_pthread_exit) {
+TEST_P(pthread_waits, to_join_end_when_the_fiber_calls_pthread_exit) {
     run([&] {
         bool unwound = false;
         struct told {
@@ -511,7 +511,7 @@ TEST_P(pthread_waits, end_with_the_fiber_that_calls_pthread_exit) {
     });
 }
 
-TEST_P(pthread_waits, for_a_static_are_of_each_that_comes_beside_its_initialiser) {
+TEST_P(pthread_waits, for_a_static_suspend_each_concurrent_caller) {
     run([&] {
         static std::atomic<int> entered{0};
         entered = 0;
@@ -563,7 +563,7 @@ TEST_P(pthread_waits, lose_no_unit_of_a_semaphore_to_a_stop) {
 }
 
 // It is read by the main thread all the time.
-TEST_P(pthread_waits, of_writers_end_first_where_they_go_first) {
+TEST_P(pthread_waits, of_preferred_writers_end_first) {
     rwlock l{PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
     std::string order;
     run([&] {
@@ -587,7 +587,7 @@ TEST_P(pthread_waits, of_writers_end_first_where_they_go_first) {
     EXPECT_EQ(order, "wr");
 }
 
-TEST_P(pthread_waits, of_readers_go_on_when_a_thread_gives_up_to_write) {
+TEST_P(pthread_waits, of_readers_resume_when_a_writing_thread_gives_up) {
     pthread_rwlockattr_t a;
     ::pthread_rwlockattr_init(&a);
     ::pthread_rwlockattr_setkind_np(&a, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
@@ -623,7 +623,7 @@ TEST_P(pthread_waits, of_readers_go_on_when_a_thread_gives_up_to_write) {
 INSTANTIATE_ON_DRIVERS(pthread_waits);
 
 // As a process does after its main thread. What that would have returned there is none of.
-TEST(pthread_exit_of_a_first_fiber, leaves_run_when_the_others_have_ended) {
+TEST(pthread_exit_of_a_first_fiber, ends_run_when_the_other_fibers_are_done) {
     bool other_has_ended = false;
     bool was_unwound = false;
     EXPECT_THROW(run([&] {
@@ -650,7 +650,7 @@ int recursive_static(int depth) {
     return value;
 }
 
-TEST(static_that_needs_itself_deathtest, ends_the_program_in_a_fiber_and_on_a_thread) {
+TEST(static_that_needs_itself_deathtest, aborts_in_a_fiber_and_on_a_thread) {
     // Other tests may have left threads behind, and with those no sanitizer lets a child start one.
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     constexpr const char* why = "the initialiser of a static needs the static itself";
@@ -669,7 +669,7 @@ TEST(static_that_needs_itself_deathtest, ends_the_program_in_a_fiber_and_on_a_th
         why);
 }
 
-TEST(pthread_waits_of_a_pool, go_on_on_any_thread) {
+TEST(pthread_waits_of_a_pool, resume_on_any_thread) {
     pool two(2);
     pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
     semaphore units(2);

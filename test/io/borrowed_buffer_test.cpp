@@ -38,7 +38,7 @@ protected:
 };
 INSTANTIATE_ON_DRIVERS(receive);
 
-TEST_P(receive, gives_what_has_come_and_then_the_end) {
+TEST_P(receive, returns_available_bytes_and_then_the_end) {
     run([&] {
         connection c = connected();
         ASSERT_TRUE(c.client.write_all(bytes_of("abc")));
@@ -79,7 +79,7 @@ TEST_P(receive, serves_tasks_as_it_serves_fibers) {
     EXPECT_EQ(out_count(), 0u);
 }
 
-TEST_P(receive, who_waits_has_no_buffer) {
+TEST_P(receive, holds_no_buffer_while_waiting_for_data) {
     run([&] {
         std::vector<connection> all(20);
         std::vector<fiber> waiting;
@@ -96,7 +96,7 @@ TEST_P(receive, who_waits_has_no_buffer) {
     });
 }
 
-TEST_P(receive, more_have_buffers_than_there_are) {
+TEST_P(receive, can_borrow_more_buffers_than_the_pool_has) {
     driver().set_read_buffers(4, 64);
     run([&] {
         std::vector<connection> all(40);
@@ -125,7 +125,7 @@ TEST_P(receive, more_have_buffers_than_there_are) {
 }
 
 // As with a kernel before 5.19: it refuses to choose from so many.
-TEST_P(receive, does_without_the_choice_of_the_system) {
+TEST_P(receive, works_when_the_kernel_cannot_select_buffers) {
     driver().set_read_buffers(65536, 64);
     run([&] {
         connection c = connected();
@@ -163,7 +163,7 @@ TEST_P(receive, is_refused_to_a_second_reader) {
     });
 }
 
-TEST_P(receive, ends_by_a_timeout_a_stop_and_a_close) {
+TEST_P(receive, ends_at_a_timeout_a_stop_or_a_close) {
     run([] {
         connection c = connected();
         c.server.set_options({.read_timeout = 2ms});
@@ -186,7 +186,7 @@ TEST_P(receive, ends_by_a_timeout_a_stop_and_a_close) {
 
 // Either the byte is delivered as borrowed_buffer or the stop is; the byte is there for the next
 // call then, and no buffer is lost in between.
-TEST_P(receive, a_stop_that_races_with_the_bytes_loses_neither) {
+TEST_P(receive, loses_neither_the_bytes_nor_a_stop_that_races_with_them) {
     driver().set_read_buffers(4, 64);
     int both[2] = {};
     run([&] {
@@ -220,7 +220,7 @@ TEST_P(receive, a_stop_that_races_with_the_bytes_loses_neither) {
     EXPECT_NE(both[0], 0);
 }
 
-TEST_P(receive, who_is_killed_in_it_keeps_no_buffer) {
+TEST_P(receive, keeps_no_buffer_when_its_fiber_is_killed) {
     for (const bool came : {false, true}) {
         SetUp();
         connection c;
@@ -278,7 +278,7 @@ TEST_P(receive, serves_fibers_on_a_shared_stack) {
     EXPECT_EQ(out_count(), 0u);
 }
 
-TEST_P(receive, gives_back_on_any_thread) {
+TEST_P(receive, releases_a_buffer_on_any_thread) {
     driver().set_read_buffers(2, 64);
     run([&] {
         connection c = connected();
@@ -316,7 +316,7 @@ TEST_P(receive, reads_pipes_and_local_sockets_too) {
     });
 }
 
-TEST_P(receive, many_keep_their_bytes_apart_with_few_buffers) {
+TEST_P(receive, keeps_the_bytes_of_many_streams_apart_with_few_buffers) {
     driver().set_read_buffers(8, 64);
     run([&] {
         weft::tcp_listener l = weft::testing::any_listener();

@@ -27,7 +27,7 @@ std::size_t bytes_in(const ::msghdr& m) {
     return bytes;
 }
 
-TEST(buffer_list, puts_no_more_into_a_window_than_it_is_told) {
+TEST(buffer_list, fills_a_window_up_to_its_byte_limit) {
     const std::string all = "abcdefghij";
     const auto whole = bytes_of(all);
     const const_buffers list = {whole.first(3), {}, whole.subspan(3, 4), whole.subspan(7)};
@@ -45,7 +45,7 @@ TEST(buffer_list, puts_no_more_into_a_window_than_it_is_told) {
     }
 }
 
-TEST(buffer_list, goes_on_at_the_byte_where_it_was) {
+TEST(buffer_list, resumes_at_the_byte_where_it_stopped) {
     const std::string all = "abcdefghij";
     const auto whole = bytes_of(all);
     const const_buffers list = {whole.first(3), {}, whole.subspan(3, 1), whole.subspan(4)};
@@ -64,7 +64,7 @@ TEST(buffer_list, goes_on_at_the_byte_where_it_was) {
     }
 }
 
-TEST(buffer_list, of_nothing_is_nothing) {
+TEST(buffer_list, is_empty_when_all_its_buffers_are_empty) {
     const const_buffers list(100);
     weft::detail::buffer_list<const std::byte> l(list);
     EXPECT_EQ(l.fill(), 0u);
@@ -142,7 +142,7 @@ TEST_P(several_buffers, go_through_a_pipe) {
     });
 }
 
-TEST_P(several_buffers, without_a_byte_end_at_once) {
+TEST_P(several_buffers, complete_at_once_when_all_are_empty) {
     run([] {
         auto c = weft::testing::connected();
         auto [reader, writer] = weft::pipe::open().value();
@@ -154,7 +154,7 @@ TEST_P(several_buffers, without_a_byte_end_at_once) {
     });
 }
 
-TEST_P(several_buffers, that_were_cut_short_tell_how_much_was_written) {
+TEST_P(several_buffers, report_how_much_was_written_when_cut_short) {
     run([] {
         auto c = weft::testing::connected();
         const pieces p(10000);

@@ -13,12 +13,12 @@ using weft::detail::buffer_pool;
 struct pool {
     pool(unsigned count, std::size_t bytes) { all->resize(count, bytes); }
     pool(const pool&) = delete;
-    ~pool() { all->let_go(); }
+    ~pool() { all->release(); }
     buffer_pool* operator->() const { return all; }
     buffer_pool* all = new buffer_pool;
 };
 
-TEST(buffer_pool, come_from_the_heap_when_all_are_out) {
+TEST(buffer_pool, allocates_from_the_heap_when_all_buffers_are_out) {
     const pool p(2, 64);
     std::set<std::byte*> out;
     for (int i = 0; i < 10; ++i) {
@@ -31,7 +31,7 @@ TEST(buffer_pool, come_from_the_heap_when_all_are_out) {
     EXPECT_EQ(p->out_count(), 0u);
 }
 
-TEST(buffer_pool, lend_first_what_came_back_last) {
+TEST(buffer_pool, reuses_the_last_returned_buffer_first) {
     const pool p(8, 100);
     EXPECT_EQ(p->bytes(), 128u);
     std::byte* const a = p->take();
@@ -44,22 +44,22 @@ TEST(buffer_pool, lend_first_what_came_back_last) {
     p->give_back(b);
 }
 
-TEST(receive_buffers_death, are_resized_before_the_first_is_lent) {
+TEST(receive_buffers_death, cannot_be_resized_after_the_first_was_taken) {
     const pool p(4, 64);
     p->give_back(p->take());
     EXPECT_DEATH(p->resize(8, 128), "buffers are resized after the first was lent");
 }
 
-TEST(buffer_pool, outlive_their_owner_while_one_is_out) {
+TEST(buffer_pool, outlives_its_owner_while_a_buffer_is_out) {
     auto* const p = new buffer_pool;
     std::byte* const b = p->take();
-    p->let_go();
+    p->release();
     std::memset(b, 1, p->bytes());
     p->give_back(b);
 }
 
 // What the system has, as a test plays it.
-TEST(buffer_pool, go_to_the_system_and_come_back_to_it) {
+TEST(buffer_pool, provides_buffers_to_the_kernel_again_after_use) {
     const pool p(4, 64);
     std::byte* const early = p->take();
     std::vector<unsigned> there;

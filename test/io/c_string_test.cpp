@@ -12,14 +12,14 @@ using namespace std::literals;
 using weft::detail::are_c_strings;
 using weft::detail::is_c_string;
 
-TEST(a_c_string, has_no_zero_within) {
+TEST(a_c_string, has_no_embedded_zero) {
     EXPECT_TRUE(is_c_string(""));
     EXPECT_TRUE(is_c_string("a b"));
     for (const std::string_view text : {"\0"sv, "\0a"sv, "a\0"sv, "a\0b"sv})
         EXPECT_FALSE(is_c_string(text));
 }
 
-TEST(a_c_string, is_each_of_several) {
+TEST(a_c_string, is_checked_for_each_of_several) {
     EXPECT_TRUE(are_c_strings(std::vector<std::string>()));
     EXPECT_TRUE(are_c_strings({"a"sv, "b"sv}));
     EXPECT_FALSE(are_c_strings({"a\0"sv, "b"sv}));

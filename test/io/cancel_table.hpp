@@ -143,7 +143,7 @@ std::vector<cancel_case> cancel_cases(std::span<const cancel_row> rows, Wanted w
 inline constexpr auto any_case = [](const cancel_row&, const way&) { return true; };
 // A plain thread is neither stopped nor destroyed.
 inline constexpr auto of_a_party = [](const cancel_row&, const way& w) {
-    return w.party != kind::thread;
+    return w.agent != kind::thread;
 };
 inline constexpr auto of_what_is_closed = [](const cancel_row& r, const way&) {
     return r.of.can_be_closed;
@@ -162,7 +162,7 @@ public:
     // The body has had its first turn and waits.
     template <class Body>
     void begin(Body body) {
-        if (way_.party == kind::fiber)
+        if (way_.agent == kind::fiber)
             fibers_.emplace_back(
                 [body]() mutable {
                     task<> t = body(blocks());
@@ -182,7 +182,7 @@ public:
     }
     // A frame that is destroyed; the fibers go with the loop.
     void kill(std::size_t i) {
-        if (way_.party == kind::fiber)
+        if (way_.agent == kind::fiber)
             loop_.stop();
         else if (i < tasks_.size())  // else it has not started
             tasks_[i].reset();
@@ -322,13 +322,13 @@ TEST_P(cancel_table, a_deadline_ends_it_in_time) {
         const auto s = make();
         std::optional<ending> e;
         double late = 0;
-        crew party(by(), [&](auto wait) -> task<> {
+        crew agent(by(), [&](auto wait) -> task<> {
             const auto begun = steady_now();
             const timeout_scope limit(3ms);
             e = co_await s->begin(wait);
             late = ms_since(begun) - 3;
         });
-        party.join();
+        agent.join();
         if (late < 0 && !is_last) return again;
         expect_sound(*s, *e);
         return late;
@@ -405,15 +405,15 @@ TEST_P(cancel_by_close, a_close_ends_it) {
         const bool beside = i == 1;
         const auto s = make();
         ending e;
-        crew party(by(), [&](auto wait) -> task<> { e = co_await s->begin(wait); });
-        party.asleep();
-        if (party.has_ended() && ++begins < most_begins) continue;
-        EXPECT_FALSE(party.has_ended()) << e.error.message();
+        crew agent(by(), [&](auto wait) -> task<> { e = co_await s->begin(wait); });
+        agent.asleep();
+        if (agent.has_ended() && ++begins < most_begins) continue;
+        EXPECT_FALSE(agent.has_ended()) << e.error.message();
         if (beside)
-            party.do_beside([&] { s->close(); });
+            agent.do_beside([&] { s->close(); });
         else
             s->close();
-        party.join();
+        agent.join();
         EXPECT_EQ(e.error, errc::closed) << e.error.message();
         const char* const wrong = s->wrong_after(e);
         EXPECT_EQ(wrong, nullptr) << wrong;
@@ -431,8 +431,8 @@ TEST_P(cancel_by_close, it_is_refused_after_a_close_and_leaves_the_number_alone)
     const stranger there(number);
     for (int i = 0; i < 2; ++i) {
         ending e;
-        crew party(by(), [&](auto wait) -> task<> { e = co_await s->begin(wait); });
-        party.join();
+        crew agent(by(), [&](auto wait) -> task<> { e = co_await s->begin(wait); });
+        agent.join();
         EXPECT_EQ(e.error, errc::closed) << e.error.message();
         EXPECT_EQ(e.bytes, 0u);
         EXPECT_STREQ(there.touched(), nullptr);

@@ -439,15 +439,15 @@ private:
 };
 INSTANTIATE_ON_DRIVERS(chaos);
 
-TEST_P(chaos, leaves_nothing_of_a_server_of_fibers) { endure(server_of::fibers); }
-TEST_P(chaos, leaves_nothing_of_a_server_of_tasks) { endure(server_of::tasks); }
-TEST_P(chaos, leaves_nothing_of_a_server_that_accepts_ahead) {
+TEST_P(chaos, leaks_nothing_in_a_server_of_fibers) { endure(server_of::fibers); }
+TEST_P(chaos, leaks_nothing_in_a_server_of_tasks) { endure(server_of::tasks); }
+TEST_P(chaos, leaks_nothing_in_a_server_with_prefetched_accepts) {
     endure(server_of::fibers, {.multishot = true});
 }
 
 // The same in a network namespace in which one packet in a hundred is lost and each takes five
 // milliseconds: by netem, or where the kernel has none, by a tun device and lossy_wire.
-TEST(chaos_on_a_lossy_wire, leaves_nothing) {
+TEST(chaos_on_a_lossy_wire, leaks_nothing) {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
     ASSERT_EQ(::setenv("WEFT_CHAOS_LOSSY", self.c_str(), 1), 0);
     const int status = std::system(R"(

@@ -12,7 +12,7 @@ namespace {
 class end_of_child : public ::testing::TestWithParam<weft::result<int> (*)(::pid_t)> {};
 
 // cat ends when its input does.
-TEST_P(end_of_child, can_be_read_from_then_on) {
+TEST_P(end_of_child, makes_its_descriptor_readable_from_then_on) {
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     ::posix_spawn_file_actions_t files;

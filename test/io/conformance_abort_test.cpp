@@ -81,7 +81,7 @@ constexpr abort_case abort_cases[] = {
 
 // Each of three accepting agents gets a connection that has stayed, and no error for those that
 // have not; a reset connection that was delivered nevertheless reports the reset itself.
-TEST_P(aborted_connection, goes_unnoticed_by_who_accepts) {
+TEST_P(aborted_connection, is_not_reported_by_accept) {
     for (const abort_case& a : abort_cases) {
         SCOPED_TRACE(a.name);
         const long before = descriptor_count();

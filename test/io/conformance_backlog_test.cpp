@@ -44,7 +44,7 @@ TEST_P(full_backlog, a_connect_ends_at_its_deadline) {
     EXPECT_EQ(descriptor_count(), before);
 }
 
-TEST_P(full_backlog, a_connect_is_told_that_the_listener_has_closed) {
+TEST_P(full_backlog, a_connect_is_refused_when_the_listener_closes) {
     const endpoint to = local_name();
     unix_listener l = unix_listener::bind(to, {.backlog = 1}).value();
     const auto fill = dial_until_full(to);

@@ -25,7 +25,7 @@ task<std::string> read_so_many(Stream& s, std::size_t count, Wait wait) {
     co_return all;
 }
 
-TEST_P(unlike_bytes, those_around_an_urgent_one_are_read) {
+TEST_P(unlike_bytes, bytes_around_an_urgent_byte_are_read) {
     auto [s, far] = half_of_tcp();
     std::string got;
     crew reader(way(),
@@ -38,7 +38,7 @@ TEST_P(unlike_bytes, those_around_an_urgent_one_are_read) {
     EXPECT_EQ(got, "abcdef");
 }
 
-TEST_P(unlike_bytes, those_around_passed_descriptors_are_read) {
+TEST_P(unlike_bytes, bytes_around_passed_descriptors_are_read) {
     const long before = descriptor_count();
     {
         auto [s, far] = half_of_unix();
@@ -70,7 +70,7 @@ TEST_P(unlike_bytes, those_around_passed_descriptors_are_read) {
 }
 
 // Bytes that are there stay there for the reader, whatever else is awaited meanwhile.
-TEST_P(unlike_bytes, a_wait_for_urgent_data_takes_nothing_from_who_reads) {
+TEST_P(unlike_bytes, a_wait_for_urgent_data_takes_no_bytes_from_a_reader) {
     auto [s, far] = half_of_tcp();
     send_plainly(far, "12345678");
     std::string first(4, 0);

@@ -95,7 +95,7 @@ task<> expect_stream_refuses(closed_one<Stream>& c, Stream& s, Wait wait) {
 TEST_P(closed_already, a_tcp_stream_refuses) {
     auto [s, far] = half_of_tcp();
     closed_one c(s);
-    crew party(way(), [&, &s = s](auto wait) -> task<> {
+    crew agent(way(), [&, &s = s](auto wait) -> task<> {
         co_await expect_stream_refuses(c, s, wait);
         c.refuses("set_no_delay", s.set_no_delay(true));
         c.refuses("set_keep_alive", s.set_keep_alive(std::chrono::seconds(1)));
@@ -117,7 +117,7 @@ task<> expect_numbers_are_refused(closed_one<Socket>& c, Socket& s, Wait wait) {
 TEST_P(closed_already, a_unix_stream_refuses) {
     auto [s, far] = half_of_unix();
     closed_one c(s);
-    crew party(way(), [&, &s = s](auto wait) -> task<> {
+    crew agent(way(), [&, &s = s](auto wait) -> task<> {
         co_await expect_stream_refuses(c, s, wait);
         co_await expect_numbers_are_refused(c, s, wait);
     });
@@ -126,7 +126,7 @@ TEST_P(closed_already, a_unix_stream_refuses) {
 template <class Listener>
 void expect_listener_refuses(const way& w, Listener l) {
     closed_one c(l);
-    crew party(w, [&](auto wait) -> task<> {
+    crew agent(w, [&](auto wait) -> task<> {
         c.refuses("accept", co_await wait(l.async_accept()));
         c.is_nowhere(l.local_endpoint());
         EXPECT_EQ(l.refused_count(), 0u);
@@ -176,7 +176,7 @@ TEST_P(closed_already, a_udp_socket_refuses) {
     udp_socket s =
         udp_socket::connect(other.local_endpoint(), {.coalesce = true, .details = true}).value();
     closed_one c(s);
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         co_await expect_datagrams_are_refused(c, s, other.local_endpoint(), wait);
         const ip_address group = ip_address::v4(239, 1, 2, 3);
         const ip_address source = ip_address::v4(127, 0, 0, 1);
@@ -198,14 +198,14 @@ TEST_P(closed_already, a_unix_datagram_refuses) {
     unix_datagram other = unix_datagram::bind(at).value();
     unix_datagram s = unix_datagram::connect(at).value();
     closed_one c(s);
-    crew party(way(),
+    crew agent(way(),
                [&](auto wait) -> task<> { co_await expect_datagrams_are_refused(c, s, at, wait); });
 }
 
 TEST_P(closed_already, a_unix_seqpacket_refuses) {
     auto [s, far] = unix_seqpacket::pair().value();
     closed_one c(s);
-    crew party(way(), [&, &s = s](auto wait) -> task<> {
+    crew agent(way(), [&, &s = s](auto wait) -> task<> {
         std::string b(16, 0);
         c.refuses("send", co_await wait(s.async_send(bytes_of("x"))));
         c.refuses("recv", co_await wait(s.async_recv(room(b))));
@@ -222,7 +222,7 @@ TEST_P(closed_already, the_ends_of_a_pipe_refuse) {
     pipe p = pipe::open().value();
     closed_one r(p.reader);
     closed_one w(p.writer);
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         std::string b(16, 0);
         std::array<std::span<std::byte>, 2> rooms{room(b), room(b)};
         std::array<std::span<const std::byte>, 2> texts{bytes_of("a"), bytes_of("b")};
@@ -249,7 +249,7 @@ TEST_P(closed_already, a_file_refuses) {
     closed_one i(in);
     pipe_writer out = pipe_writer::adopt(file_of("text")).value();
     closed_one o(out);
-    crew party(way(), [&, &s = s](auto wait) -> task<> {
+    crew agent(way(), [&, &s = s](auto wait) -> task<> {
         std::string b(4, 0);
         std::array<std::span<std::byte>, 2> rooms{room(b), room(b)};
         std::array<std::span<const std::byte>, 2> texts{bytes_of("a"), bytes_of("b")};
@@ -288,7 +288,7 @@ TEST_P(closed_already, a_file_refuses) {
 TEST_P(closed_already, a_directory_refuses) {
     directory d = directory::open("/").value();
     closed_one c(d);
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         c.refuses("read", co_await wait(d.async_read()));
         c.refuses("rewind", d.rewind());
         d.close();
@@ -300,7 +300,7 @@ TEST_P(closed_already, a_directory_watch_refuses) {
     directory_watch w = directory_watch::open().value();
     const int root = w.add("/").value();
     closed_one c(w);
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         c.refuses("add", w.add("/"));
         c.refuses("remove", w.remove(root));
         c.refuses("wait", co_await wait(w.async_wait()));
@@ -314,7 +314,7 @@ TEST_P(closed_already, a_watch_refuses) {
     auto [s, far] = half_of_unix();
     const fd_watch w(s.native_handle());
     closed_one c(s);
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         for (const fd_events e : {fd_events::read, fd_events::write, fd_events::urgent})
             c.refuses("wait", co_await wait(w.async_wait(e)));
     });

@@ -44,7 +44,7 @@ constexpr channel_kind file_kinds[] = {
 class always_ready : public on_each_channel {};
 INSTANTIATE_ON_CHANNELS(always_ready, file_kinds, all_ways);
 
-TEST_P(always_ready, is_read_to_its_end_and_on_when_there_is_more) {
+TEST_P(always_ready, is_read_to_its_end_and_again_after_it_grows) {
     const long before = descriptor_count();
     {
         channel c = open();
@@ -72,7 +72,7 @@ TEST_P(always_ready, is_read_to_its_end_and_on_when_there_is_more) {
     EXPECT_EQ(descriptor_count(), before);
 }
 
-TEST_P(always_ready, keeps_no_loop_waiting) {
+TEST_P(always_ready, completes_waits_at_once_on_every_loop) {
     channel c = open();
     std::atomic<int> told{0};
     const auto look = [&](auto wait) -> task<> {
@@ -90,7 +90,7 @@ TEST_P(always_ready, keeps_no_loop_waiting) {
     EXPECT_EQ(told, 6);
 }
 
-TEST_P(always_ready, tells_who_comes_after_its_close) {
+TEST_P(always_ready, reports_closed_to_a_read_after_its_close) {
     channel c = open();
     c.feed(0);
     std::error_code error;
@@ -130,7 +130,7 @@ protected:
     }
     const weft::testing::way& way() const { return std::get<1>(GetParam()); }
     int most(int of_a_loop) const {
-        if (way().party == kind::thread) return 32;
+        if (way().agent == kind::thread) return 32;
         return WEFT_TEST_TSAN ? of_a_loop / 10 : of_a_loop;
     }
 };
@@ -139,7 +139,7 @@ INSTANTIATE_ON_CHANNELS(by_place, placed_kinds, all_ways);
 constexpr std::size_t piece = 100;
 
 // Each agent writes a piece of its own and reads the piece again, with lists and without.
-TEST_P(by_place, many_write_and_read_at_once) {
+TEST_P(by_place, many_flows_write_and_read_concurrently) {
     file f = open();
     const int count = most(1'000);
     const std::string all = bytes_unlike(piece * static_cast<std::size_t>(count));
@@ -172,9 +172,9 @@ TEST_P(by_place, many_write_and_read_at_once) {
     EXPECT_TRUE(got == all);
 }
 
-TEST_P(by_place, its_end_is_told_with_the_part_before_it) {
+TEST_P(by_place, a_read_across_the_end_returns_a_part_and_unexpected_eof) {
     file f = open("12345");
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         std::string b(8, 0);
         const std::array<std::span<std::byte>, 2> rooms{room(b).first(2), room(b).subspan(2)};
         const transfer_result part = co_await wait(f.async_read_exact_at(room(b), 2));
@@ -191,9 +191,9 @@ TEST_P(by_place, its_end_is_told_with_the_part_before_it) {
     });
 }
 
-TEST_P(by_place, a_hole_and_what_it_is_resized_by_are_zeroes) {
+TEST_P(by_place, a_hole_and_a_resized_part_read_as_zeroes) {
     file f = open("12345");
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         const transfer_result w = co_await wait(f.async_write_all_at(bytes_of("x"), 8));
         EXPECT_TRUE(w) << w.error.message();
         const auto longer = co_await wait(f.async_resize(10));
@@ -209,9 +209,9 @@ TEST_P(by_place, a_hole_and_what_it_is_resized_by_are_zeroes) {
     });
 }
 
-TEST_P(by_place, a_transfer_of_nothing_is_done_and_moves_nothing) {
+TEST_P(by_place, an_empty_transfer_succeeds_and_moves_nothing) {
     file f = open("12345");
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         for (const std::uint64_t at : {0u, 5u, 4096u}) {
             const auto n = co_await wait(f.async_read_at({}, at));
             EXPECT_EQ(n.value_or(1), 0u) << n.error().message();
@@ -228,7 +228,7 @@ TEST_P(by_place, a_transfer_of_nothing_is_done_and_moves_nothing) {
 
 // Reads in progress end normally; the others are notified of the close. No read has another file's
 // bytes.
-TEST_P(by_place, a_close_among_many_reads_gives_each_its_bytes_or_tells_it) {
+TEST_P(by_place, each_of_many_reads_completes_or_reports_a_close) {
     const long before = descriptor_count();
     {
         const int count = most(200);

@@ -18,7 +18,7 @@ class inherited : public on_each_way {};
 INSTANTIATE_ON_WAYS(inherited);
 
 // As a child has it that was forked, or a process that it was sent to.
-TEST_P(inherited, closing_a_connection_leaves_it_to_who_inherited_it) {
+TEST_P(inherited, closing_a_connection_keeps_its_duplicate_usable) {
     auto [s, far] = half_of_tcp();
     const plain_fd heir(::dup(s.native_handle()));
     std::error_code error;
@@ -39,7 +39,7 @@ TEST_P(inherited, closing_a_connection_leaves_it_to_who_inherited_it) {
 }
 
 // Two descriptors of one file, on one loop.
-TEST_P(inherited, closing_a_connection_leaves_the_waits_for_its_duplicate_standing) {
+TEST_P(inherited, closing_a_connection_keeps_waits_on_its_duplicate) {
     auto [s, far] = half_of_tcp();
     tcp_stream heir = tcp_stream::adopt(::dup(s.native_handle())).value();
     std::atomic<int> begun = 0;
@@ -113,7 +113,7 @@ void expect_heir_listens(const way& w, Listener l) {
     EXPECT_GE(served, 0) << std::strerror(errno);
 }
 
-TEST_P(inherited, closing_a_listener_leaves_it_to_who_inherited_it) {
+TEST_P(inherited, closing_a_listener_keeps_its_duplicate_listening) {
     expect_heir_listens(way(), any_listener());
     expect_heir_listens(way(), unix_listener::bind(local_name()).value());
     expect_heir_listens(way(), tcp_listener::bind("127.0.0.1:0", {.multishot = true}).value());

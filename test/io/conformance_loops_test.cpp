@@ -147,7 +147,7 @@ void expect_messages_are_told_once(const way& w, Socket& s, int far) {
         });
 }
 
-TEST_P(shared_by_loops, each_datagram_is_told_to_one_of_three_loops) {
+TEST_P(shared_by_loops, each_message_is_received_on_one_of_three_loops) {
     udp_socket s = udp_socket::bind("127.0.0.1:0").value();
     const plain_fd far = dialled(s.local_endpoint(), 0, SOCK_DGRAM);
     expect_messages_are_told_once(way(), s, far);
@@ -160,7 +160,7 @@ TEST_P(shared_by_loops, each_datagram_is_told_to_one_of_three_loops) {
     expect_messages_are_told_once(way(), packets, plain_fd(n[1]));
 }
 
-TEST_P(shared_by_loops, each_datagram_of_a_batch_is_told_to_one_of_three_loops) {
+TEST_P(shared_by_loops, each_datagram_of_a_batch_is_received_on_one_of_three_loops) {
     udp_socket s = udp_socket::bind("127.0.0.1:0").value();
     const plain_fd far = dialled(s.local_endpoint(), 0, SOCK_DGRAM);
     expect_each_is_told_once(
@@ -185,7 +185,7 @@ TEST_P(shared_by_loops, each_datagram_of_a_batch_is_told_to_one_of_three_loops) 
 }
 
 // No other test of this file has this signal, of which none that is queued is lost.
-TEST_P(shared_by_loops, each_signal_is_told_to_one_of_three_loops) {
+TEST_P(shared_by_loops, each_signal_is_delivered_to_one_of_three_loops) {
     const int number = SIGRTMIN + 7;
     signal_set set = signal_set::open({number}).value();
     expect_each_is_told_once(
@@ -205,7 +205,7 @@ TEST_P(shared_by_loops, each_signal_is_told_to_one_of_three_loops) {
         });
 }
 
-TEST_P(shared_by_loops, a_process_s_end_is_told_to_each_of_three_loops) {
+TEST_P(shared_by_loops, the_exit_of_a_process_is_delivered_to_each_of_three_loops) {
     process p = process::spawn({"sh", "-c", "cat; exit 3"}, {.in = child_io::piped}).value();
     std::atomic<int> told{0};
     const auto look = [&](auto wait) -> task<> {

@@ -19,7 +19,7 @@ class many : public on_each_way {
 protected:
     // Threads are dearer than what a loop runs, and ThreadSanitizer makes all of it dear.
     int most(int of_a_loop) const {
-        if (way().party == kind::thread) return 32;
+        if (way().agent == kind::thread) return 32;
         return WEFT_TEST_TSAN ? of_a_loop / 10 : of_a_loop;
     }
 };
@@ -65,16 +65,16 @@ void expect_close_tells(const way& w, int count) {
     EXPECT_TRUE(is_told(far));
 }
 
-TEST_P(many, a_close_tells_one) { expect_close_tells(way(), 1); }
-TEST_P(many, a_close_tells_five_thousand) { expect_close_tells(way(), most(5'000)); }
+TEST_P(many, a_close_ends_one_wait) { expect_close_tells(way(), 1); }
+TEST_P(many, a_close_ends_five_thousand_waits) { expect_close_tells(way(), most(5'000)); }
 
 // A descriptor that the system has assigned again is another file's: late events, late ends and
 // late closes of the earlier owner do not reach that file.
-TEST_P(many, a_number_is_used_anew) {
+TEST_P(many, a_reused_descriptor_is_separate_from_its_former_file) {
     const long before = descriptor_count();
     const int cycles = most(10'000) == 32 ? 1'000 : 10'000;
     std::atomic<int> wrong{0};
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         std::vector<unix_stream> late;
         std::string b(16, 0);
         for (int i = 0; i < cycles; ++i) {
@@ -100,7 +100,7 @@ TEST_P(many, a_number_is_used_anew) {
             late.push_back(std::move(s));
         }
     });
-    party.join();
+    agent.join();
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(descriptor_count(), before);
 }
@@ -108,7 +108,7 @@ TEST_P(many, a_number_is_used_anew) {
 // The same while agents of three loops open and wait, and another thread closes what they wait for
 // or feeds it: each agent reads what was sent to this generation of its descriptor and nothing
 // else, or is notified of the close.
-TEST_P(many, a_number_is_used_anew_by_three_loops_under_load) {
+TEST_P(many, a_reused_descriptor_is_separate_on_three_loops_under_load) {
     const long before = descriptor_count();
     struct opening {
         std::shared_ptr<unix_stream> s;
@@ -121,7 +121,7 @@ TEST_P(many, a_number_is_used_anew_by_three_loops_under_load) {
     std::atomic<int> read{0};
     std::atomic<int> closed{0};
     std::atomic<int> wrong{0};
-    const int rounds = way().party == kind::thread || WEFT_TEST_TSAN ? 20 : 100;
+    const int rounds = way().agent == kind::thread || WEFT_TEST_TSAN ? 20 : 100;
     constexpr int parties = 12;
     const auto use = [&](auto wait) -> task<> {
         std::string got(8, 0);

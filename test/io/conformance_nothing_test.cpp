@@ -18,7 +18,7 @@ INSTANTIATE_ON_WAYS(nothing_to_move);
 // From an empty end, and to a full one.
 template <class Reads, class Writes>
 void expect_nothing_is_moved(const way& w, Reads& reads, Writes& writes) {
-    crew party(w, [&](auto wait) -> task<> {
+    crew agent(w, [&](auto wait) -> task<> {
         const timeout_scope soon(500ms);
         const auto some = co_await wait(reads.async_read({}));
         EXPECT_TRUE(some) << "read: " << some.error().message();
@@ -29,7 +29,7 @@ void expect_nothing_is_moved(const way& w, Reads& reads, Writes& writes) {
         const auto some_more = co_await wait(writes.async_write({}));
         EXPECT_TRUE(some_more) << "write: " << some_more.error().message();
     });
-    party.join();
+    agent.join();
 }
 void fill_it(int number) {
     const std::string b(4096, 'x');
@@ -37,7 +37,7 @@ void fill_it(int number) {
     }
 }
 
-TEST_P(nothing_to_move, a_stream_s_transfer_of_nothing_is_done_at_once) {
+TEST_P(nothing_to_move, an_empty_stream_transfer_completes_at_once) {
     auto [s, far] = half_of_unix();
     fill_it(s.native_handle());
     expect_nothing_is_moved(way(), s, s);
@@ -46,7 +46,7 @@ TEST_P(nothing_to_move, a_stream_s_transfer_of_nothing_is_done_at_once) {
     expect_nothing_is_moved(way(), t, t);
 }
 
-TEST_P(nothing_to_move, a_pipe_s_transfer_of_nothing_is_done_at_once) {
+TEST_P(nothing_to_move, an_empty_pipe_transfer_completes_at_once) {
     pipe p = pipe::open().value();
     pipe full = pipe::open().value();
     const std::string b(4096, 'x');
@@ -60,7 +60,7 @@ TEST_P(nothing_to_move, a_pipe_s_transfer_of_nothing_is_done_at_once) {
 template <class Socket>
 void expect_empty_ones_come_and_go(const way& w, Socket& s, int far) {
     std::atomic<int> taken{0};
-    crew party(w, [&](auto wait) -> task<> {
+    crew agent(w, [&](auto wait) -> task<> {
         std::string b(16, '?');
         const auto first = co_await wait(s.async_recv(room(b)));
         EXPECT_EQ(first.value_or(received{1, 1}).bytes, 0u) << first.error().message();
@@ -105,12 +105,12 @@ void expect_empty_ones_come_and_go(const way& w, Socket& s, int far) {
     });
     int sent = 0;
     for (const char* const text : {"", "", "", "abc", "last"}) {
-        while (taken != sent && !party.has_ended()) std::this_thread::yield();
-        party.asleep();
+        while (taken != sent && !agent.has_ended()) std::this_thread::yield();
+        agent.asleep();
         send_plainly(far, text);
         ++sent;
     }
-    party.join();
+    agent.join();
     for (const long bytes : {0, 1, 0, 2}) {
         until_readable(far);
         char b[16];
@@ -118,7 +118,7 @@ void expect_empty_ones_come_and_go(const way& w, Socket& s, int far) {
     }
 }
 
-TEST_P(nothing_to_move, a_datagram_of_nothing_is_one) {
+TEST_P(nothing_to_move, an_empty_datagram_is_sent_and_received) {
     udp_socket s = udp_socket::bind("127.0.0.1:0").value();
     const plain_fd far = dialled(s.local_endpoint(), 0, SOCK_DGRAM);
     ASSERT_TRUE(s.set_peer(endpoint::of_socket(far)));
@@ -131,13 +131,13 @@ TEST_P(nothing_to_move, a_datagram_of_nothing_is_one) {
 }
 
 // The system treats it as the end.
-TEST_P(nothing_to_move, a_message_of_nothing_is_not_sent_and_is_told_as_the_end) {
+TEST_P(nothing_to_move, an_empty_seqpacket_message_is_refused_and_read_as_the_end) {
     int n[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, n), 0);
     const plain_fd far(n[1]);
     unix_seqpacket s = unix_seqpacket::adopt(n[0]).value();
     std::atomic<int> taken{0};
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         std::string b(16, '?');
         const auto end = co_await wait(s.async_recv(room(b)));
         EXPECT_EQ(end.error(), errc::unexpected_eof) << end.error().message();
@@ -150,26 +150,26 @@ TEST_P(nothing_to_move, a_message_of_nothing_is_not_sent_and_is_told_as_the_end)
         const auto none = co_await wait(s.async_recv_numbers({}, numbers));
         EXPECT_EQ(none.error(), std::errc::invalid_argument) << none.error().message();
     });
-    party.asleep();
+    agent.asleep();
     EXPECT_EQ(::send(far, "", 0, 0), 0);
-    while (taken == 0 && !party.has_ended()) std::this_thread::yield();
-    party.asleep();
+    while (taken == 0 && !agent.has_ended()) std::this_thread::yield();
+    agent.asleep();
     send_plainly(far, "abc");
-    party.join();
+    agent.join();
     char c;
     EXPECT_EQ(::recv(far, &c, 1, MSG_DONTWAIT), -1) << "nothing was sent";
 }
 
-TEST_P(nothing_to_move, an_empty_mark_is_found_at_once) {
+TEST_P(nothing_to_move, an_empty_delimiter_is_found_at_once) {
     auto [s, far] = half_of_unix();
-    crew party(way(), [&, &s = s](auto wait) -> task<> {
+    crew agent(way(), [&, &s = s](auto wait) -> task<> {
         const timeout_scope soon(500ms);
         std::string text;
         const auto n = co_await wait(s.async_read_until(text, ""));
         EXPECT_TRUE(n) << n.error().message();
         EXPECT_EQ(n.value_or(1), 0u);
     });
-    party.join();
+    agent.join();
 }
 
 }  // namespace

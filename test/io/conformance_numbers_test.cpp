@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 class foreign_number : public on_each_way {};
 INSTANTIATE_ON_WAYS(foreign_number);
 
-TEST_P(foreign_number, is_waited_for_by_who_reads_and_by_who_writes) {
+TEST_P(foreign_number, can_be_waited_for_by_a_reader_and_a_writer) {
     int n[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, n), 0);
     plain_fd near(n[0]);
@@ -56,27 +56,27 @@ TEST_P(foreign_number, has_a_second_watch_that_outlives_the_first) {
     std::error_code error;
     auto first = std::make_unique<fd_watch>(near);
     const fd_watch second(near);
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         const auto r = co_await wait(second.async_wait(fd_events::read));
         error = r.error();
     });
-    party.asleep();
+    agent.asleep();
     first.reset();
     EXPECT_EQ(::write(far, "x", 1), 1);
-    party.join();
+    agent.join();
     EXPECT_FALSE(error) << error.message();
 }
 
 TEST_P(foreign_number, that_is_not_open_is_an_error) {
     for (const int number : {-1, 9999}) {
         std::error_code error;
-        crew party(way(), [&](auto wait) -> task<> {
+        crew agent(way(), [&](auto wait) -> task<> {
             const fd_watch w(number);
             const auto soon = after(now(), 200ms);
             const auto r = co_await wait(w.async_wait(fd_events::read, soon));
             error = r.error();
         });
-        party.join();
+        agent.join();
         EXPECT_EQ(error, std::errc::bad_file_descriptor) << number << ": " << error.message();
     }
 }

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 class socket_law : public on_each_way {};
 INSTANTIATE_ON_WAYS(socket_law);
 
-TEST_P(socket_law, a_wait_for_urgent_data_tells_of_it) {
+TEST_P(socket_law, a_wait_for_urgent_data_reports_it) {
     auto [s, far] = half_of_tcp();
     std::optional<fd_events> come;
     crew waiting(way(), [&s = s, &come](auto wait) -> task<> {
@@ -74,7 +74,7 @@ TEST_P(socket_law, either_direction_may_end_before_the_other) {
     }
 }
 
-TEST_P(socket_law, a_reset_before_the_first_read_is_told) {
+TEST_P(socket_law, a_reset_before_the_first_read_is_reported) {
     auto [s, far] = half_of_tcp();
     reset(far);
     std::error_code error;
@@ -87,7 +87,7 @@ TEST_P(socket_law, a_reset_before_the_first_read_is_told) {
     EXPECT_EQ(error, std::errc::connection_reset);
 }
 
-TEST_P(socket_law, a_reset_between_two_reads_is_told) {
+TEST_P(socket_law, a_reset_between_two_reads_is_reported) {
     auto [s, far] = half_of_tcp();
     std::atomic<bool> first{false};
     std::error_code error;
@@ -107,7 +107,7 @@ TEST_P(socket_law, a_reset_between_two_reads_is_told) {
     EXPECT_EQ(error, std::errc::connection_reset);
 }
 
-TEST_P(socket_law, a_reset_after_a_part_is_told_with_the_part) {
+TEST_P(socket_law, a_reset_after_a_partial_read_is_reported_with_the_part) {
     auto [s, far] = half_of_tcp();
     transfer_result t;
     std::string got(8, 0);
@@ -127,7 +127,7 @@ TEST_P(socket_law, a_reset_after_a_part_is_told_with_the_part) {
     EXPECT_EQ(t.error, std::errc::connection_reset);
 }
 
-TEST_P(socket_law, a_reset_while_it_writes_is_told) {
+TEST_P(socket_law, a_reset_during_a_write_is_reported) {
     auto [s, far] = half_of_tcp();
     transfer_result t;
     const std::string much(16 << 20, 'x');
@@ -169,7 +169,7 @@ void expect_all_is_written(const way& w, Stream& s, int far) {
     EXPECT_TRUE(got == much);
 }
 
-TEST_P(socket_law, what_a_full_socket_did_not_take_is_sent_later) {
+TEST_P(socket_law, bytes_a_full_socket_did_not_take_are_sent_later) {
     auto [s, far] = half_of_tcp();
     expect_all_is_written(way(), s, far);
     auto [u, other] = half_of_unix();
@@ -214,7 +214,7 @@ void expect_reader_and_writer_are_told(const way& w, Stream& s, int far) {
     }
 }
 
-TEST_P(socket_law, one_that_reads_and_one_that_writes_are_each_told) {
+TEST_P(socket_law, a_reader_and_a_writer_are_each_woken) {
     auto [s, far] = half_of_tcp();
     expect_reader_and_writer_are_told(way(), s, far);
     auto [u, other] = half_of_unix();
@@ -222,7 +222,7 @@ TEST_P(socket_law, one_that_reads_and_one_that_writes_are_each_told) {
 }
 
 // The same of messages, each way of which is waited for by readiness with every driver.
-TEST_P(socket_law, one_that_receives_batches_and_one_that_sends_them_are_each_told) {
+TEST_P(socket_law, a_batch_receiver_and_a_batch_sender_are_each_woken) {
     auto [s, far] = unix_datagram::pair().value();
     const std::string b(1000, 'd');
     const std::vector<outgoing> many(2000, outgoing{.bytes = bytes_of(b)});
@@ -256,7 +256,7 @@ TEST_P(socket_law, one_that_receives_batches_and_one_that_sends_them_are_each_to
 }
 
 // Whatever its peer did before it was accepted.
-TEST_P(socket_law, a_peer_that_resets_before_it_is_accepted_is_one_connection_and_no_error) {
+TEST_P(socket_law, a_connection_reset_before_accept_causes_no_accept_error) {
     tcp_listener l = any_listener();
     plain_fd gone = dialled(l.local_endpoint());
     reset(gone);
@@ -323,7 +323,7 @@ TEST_P(socket_law, a_close_ends_a_write) {
     }
 }
 
-TEST_P(socket_law, a_full_backlog_of_tcp_ends_a_connect_at_its_deadline) {
+TEST_P(socket_law, a_connect_to_a_full_tcp_backlog_ends_at_its_deadline) {
     tcp_listener l = tcp_listener::bind("127.0.0.1:0", {.backlog = 1}).value();
     const endpoint to = l.local_endpoint();
     std::vector<plain_fd> fill;
@@ -340,7 +340,7 @@ TEST_P(socket_law, a_full_backlog_of_tcp_ends_a_connect_at_its_deadline) {
     EXPECT_EQ(error, std::errc::timed_out) << error.message();
 }
 
-TEST_P(socket_law, a_stopped_wait_of_many_leaves_the_others) {
+TEST_P(socket_law, a_wait_that_times_out_leaves_the_others_waiting) {
     auto [s, far] = half_of_unix();
     std::atomic<int> told{0};
     std::atomic<int> late{0};

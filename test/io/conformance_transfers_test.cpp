@@ -80,7 +80,7 @@ void expect_lists_keep_their_order(const way& w, Writer& writes, int reads_it, R
     EXPECT_EQ(first + second, "abcdefgh");
 }
 
-TEST_P(transfer_law, a_list_is_written_and_read_in_its_order) {
+TEST_P(transfer_law, a_buffer_list_is_written_and_read_in_order) {
     auto [s, far] = half_of_tcp();
     make_small(s.native_handle());
     make_small(far);
@@ -123,7 +123,7 @@ TEST_P(transfer_law, a_file_is_sent_whole_and_in_order) {
     expect_file_is_sent(way(), u, other);
 }
 
-TEST_P(transfer_law, a_reset_while_a_file_is_sent_is_told_with_the_part) {
+TEST_P(transfer_law, a_reset_during_send_file_is_reported_with_the_part_sent) {
     auto [s, far] = half_of_tcp();
     make_small(s.native_handle());
     make_small(far);
@@ -142,7 +142,7 @@ TEST_P(transfer_law, a_reset_while_a_file_is_sent_is_told_with_the_part) {
         << t.error.message();
 }
 
-TEST_P(transfer_law, a_relay_passes_all_through_a_full_socket_and_tells_the_end) {
+TEST_P(transfer_law, a_relay_forwards_all_and_the_end_through_a_full_socket) {
     const long before = descriptor_count();
     {
         auto [from, sends] = half_of_tcp();
@@ -150,10 +150,10 @@ TEST_P(transfer_law, a_relay_passes_all_through_a_full_socket_and_tells_the_end)
         make_small(to.native_handle());
         const std::string much = bytes_unlike(2 << 20);
         relayed r;
-        crew party(way(), [&, &from = from, &to = to](auto wait) -> task<> {
+        crew agent(way(), [&, &from = from, &to = to](auto wait) -> task<> {
             r = co_await wait(async_relay(from, to));
         });
-        party.asleep();
+        agent.asleep();
         std::thread sender([&, &sends = sends] {
             for (std::size_t at = 0; at < much.size();) {
                 const ::ssize_t n = ::send(sends, much.data() + at, much.size() - at, MSG_NOSIGNAL);
@@ -164,7 +164,7 @@ TEST_P(transfer_law, a_relay_passes_all_through_a_full_socket_and_tells_the_end)
         });
         const std::string got = read_slowly(receives, much.size());
         sender.join();
-        party.join();
+        agent.join();
         EXPECT_TRUE(r) << r.error.message();
         EXPECT_EQ(r.bytes, much.size());
         EXPECT_TRUE(r.rest.empty());
@@ -209,7 +209,7 @@ void expect_numbers_are_passed(const way& w, Socket& near, Socket& far) {
     EXPECT_TRUE(came && came->numbers == 1 && b.substr(0, came->bytes) == "back");
 }
 
-TEST_P(transfer_law, numbers_of_descriptors_are_passed_and_what_was_lost_is_told) {
+TEST_P(transfer_law, descriptors_are_passed_and_lost_ones_are_reported) {
     const long before = descriptor_count();
     {
         auto [a, b] = unix_stream::pair().value();
@@ -224,7 +224,7 @@ template <class Socket>
 void expect_batches_keep_their_order(const way& w, Socket& s, int far) {
     std::vector<std::string> got;
     sent_many sent;
-    crew party(w, [&](auto wait) -> task<> {
+    crew agent(w, [&](auto wait) -> task<> {
         std::array<std::string, 8> rooms;
         std::array<incoming, 8> batch;
         for (std::size_t i = 0; i < 8; ++i) {
@@ -246,7 +246,7 @@ void expect_batches_keep_their_order(const way& w, Socket& s, int far) {
         }
         sent = co_await wait(s.async_send_many(all));
     });
-    party.asleep();
+    agent.asleep();
     for (const char* const text : {"a", "bcd", "longer", "e", "f"}) send_plainly(far, text);
     char b[16];
     for (int i = 0; i < 50; ++i) {
@@ -254,13 +254,13 @@ void expect_batches_keep_their_order(const way& w, Socket& s, int far) {
         const ::ssize_t n = ::recv(far, b, sizeof b, 0);
         EXPECT_EQ(std::string(b, n > 0 ? static_cast<std::size_t>(n) : 0), std::to_string(i));
     }
-    party.join();
+    agent.join();
     EXPECT_EQ(got, (std::vector<std::string>{"a+0", "bcd+0", "long+2", "e+0", "f+0"}));
     EXPECT_TRUE(sent) << sent.error.message();
     EXPECT_EQ(sent.count, 50u);
 }
 
-TEST_P(transfer_law, a_batch_comes_and_goes_in_its_order) {
+TEST_P(transfer_law, a_batch_is_sent_and_received_in_order) {
     udp_socket s = udp_socket::bind("127.0.0.1:0").value();
     const plain_fd far = dialled(s.local_endpoint(), 0, SOCK_DGRAM);
     ASSERT_TRUE(s.set_peer(endpoint::of_socket(far)));
@@ -272,7 +272,7 @@ TEST_P(transfer_law, a_batch_comes_and_goes_in_its_order) {
 }
 
 // Joined or not by the system, cut by it or here: what comes is what was sent.
-TEST_P(transfer_law, segments_come_as_they_were_sent_with_where_they_came_in) {
+TEST_P(transfer_law, segments_are_received_as_sent_with_their_local_address) {
     udp_socket to = udp_socket::bind("127.0.0.1:0", {.coalesce = true, .details = true}).value();
     udp_socket from = udp_socket::connect(to.local_endpoint()).value();
     const std::string text = bytes_unlike(10'500);
@@ -340,9 +340,9 @@ TEST_P(transfer_law, a_local_message_waits_for_room) {
     expect_sends_wait_for_room(way(), packets, plain_fd(n[1]));
 }
 
-TEST_P(transfer_law, a_seqpacket_s_end_of_one_direction_leaves_the_other) {
+TEST_P(transfer_law, a_seqpacket_can_end_one_direction_and_keep_the_other) {
     auto [s, far] = unix_seqpacket::pair().value();
-    crew party(way(), [&, &s = s](auto wait) -> task<> {
+    crew agent(way(), [&, &s = s](auto wait) -> task<> {
         EXPECT_TRUE(s.end());
         const auto late = co_await wait(s.async_send(bytes_of("x")));
         EXPECT_EQ(late.error(), std::errc::broken_pipe) << late.error().message();
@@ -352,21 +352,21 @@ TEST_P(transfer_law, a_seqpacket_s_end_of_one_direction_leaves_the_other) {
         const auto end = co_await wait(s.async_recv(room(b)));
         EXPECT_EQ(end.error(), errc::unexpected_eof) << end.error().message();
     });
-    party.asleep();
+    agent.asleep();
     char c;
     EXPECT_EQ(::recv(far.native_handle(), &c, 1, 0), 0);
     send_plainly(far.native_handle(), "last");
     EXPECT_TRUE(far.end());
-    party.join();
+    agent.join();
 }
 
 // -- what has a name ----------------------------------------------------------------------------
 
-TEST_P(transfer_law, what_has_a_path_is_made_read_renamed_and_removed) {
+TEST_P(transfer_law, paths_are_made_read_renamed_and_removed) {
     const long before = descriptor_count();
     const scratch_folder folder;
     constexpr std::size_t count = 1500;  // several batches
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         const std::string sub = folder / "sub";
         EXPECT_TRUE(co_await wait(async_make_directory(sub)));
         const auto again = co_await wait(async_make_directory(sub));
@@ -398,16 +398,16 @@ TEST_P(transfer_law, what_has_a_path_is_made_read_renamed_and_removed) {
         EXPECT_EQ(full.error(), std::errc::directory_not_empty) << full.error().message();
         EXPECT_TRUE(co_await wait(async_remove(folder / "whole")));
     });
-    party.join();
+    agent.join();
     EXPECT_EQ(descriptor_count(), before);
 }
 
-TEST_P(transfer_law, what_happens_in_a_directory_is_told_in_its_order) {
+TEST_P(transfer_law, directory_events_are_reported_in_order) {
     const scratch_folder folder;
     directory_watch w = directory_watch::open().value();
     ASSERT_TRUE(w.add(folder.path(), file_events::created | file_events::removed));
     std::vector<std::string> told;
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         while (told.size() < 20) {
             const auto some = co_await wait(w.async_wait());
             if (!some) break;
@@ -417,14 +417,14 @@ TEST_P(transfer_law, what_happens_in_a_directory_is_told_in_its_order) {
     });
     std::vector<std::string> done;
     for (int i = 0; i < 10; ++i) {
-        if (i % 3 == 0) party.asleep();
+        if (i % 3 == 0) agent.asleep();
         const std::string name = std::to_string(i);
         put_file(folder / name, "");
         ::unlink((folder / name).c_str());
         done.push_back("+" + name);
         done.push_back("-" + name);
     }
-    party.join();
+    agent.join();
     EXPECT_EQ(told, done);
 }
 
@@ -455,7 +455,7 @@ TEST_P(transfer_law, the_peer_of_a_local_connection_is_known) {
 }
 
 // One that the program was given, beside the one that has it too; and by a name of two families.
-TEST_P(transfer_law, an_adopted_listener_is_connected_to_by_its_name) {
+TEST_P(transfer_law, an_adopted_listener_accepts_a_connect_by_name) {
     tcp_listener old = any_listener();
     tcp_listener l = tcp_listener::adopt(::dup(old.native_handle())).value();
     old.close();

@@ -131,7 +131,7 @@ std::string reached(const weft::result<tcp_stream>& s) {
 
 endpoint at_port_1(const char* text) { return {ip_address::parse(text).value(), 1}; }
 
-TEST(connect_by_name, families_take_turns_and_keep_their_order) {
+TEST(connect_by_name, alternates_families_and_keeps_their_order) {
     const auto turns = [](std::vector<const char*> from) {
         std::vector<endpoint> all;
         for (const char* t : from) all.push_back(at_port_1(t));
@@ -172,7 +172,7 @@ INSTANTIATE_ON_DRIVERS(by_name);
 
 weft::duration measured_from(weft::time_point begun) { return weft::steady_now() - begun; }
 
-TEST_P(by_name, an_address_that_is_dead_costs_one_delay) {
+TEST_P(by_name, an_unreachable_address_costs_one_delay) {
     const known_name n("dead-first.known", {"127.0.0.2", "127.0.0.1"});
     run_both([&](auto connect) {
         const net here;
@@ -183,7 +183,7 @@ TEST_P(by_name, an_address_that_is_dead_costs_one_delay) {
     });
 }
 
-TEST_P(by_name, an_address_that_refuses_costs_nothing) {
+TEST_P(by_name, an_address_that_refuses_costs_no_delay) {
     const known_name n("refused-first.known", {"127.0.0.3", "127.0.0.3", "127.0.0.1"});
     run_both([&](auto connect) {
         const net here;
@@ -193,7 +193,7 @@ TEST_P(by_name, an_address_that_refuses_costs_nothing) {
 
 // The address that refuses is tried while the one that does not answer is pending, and the next
 // does not wait for the delay.
-TEST_P(by_name, the_next_begins_when_the_latest_has_failed) {
+TEST_P(by_name, the_next_attempt_starts_when_the_last_one_fails) {
     const known_name n("mixed.known", {"127.0.0.2", "127.0.0.3", "127.0.0.1"});
     run_both([&](auto connect) {
         const net here;
@@ -211,7 +211,7 @@ TEST_P(by_name, the_other_family_is_tried_second) {
     });
 }
 
-TEST_P(by_name, the_first_that_answers_is_taken_and_no_other_is_begun) {
+TEST_P(by_name, an_answer_from_the_first_address_starts_no_other_attempt) {
     const known_name n("answers.known", {"::1", "127.0.0.1", "127.0.0.2"});
     run_both([&](auto connect) {
         const net here;
@@ -219,7 +219,7 @@ TEST_P(by_name, the_first_that_answers_is_taken_and_no_other_is_begun) {
     });
 }
 
-TEST_P(by_name, if_none_answers_the_last_error_is_told) {
+TEST_P(by_name, the_last_error_is_reported_if_none_answers) {
     const known_name refused("refused.known", {"127.0.0.3", "127.0.0.3"});
     const known_name dead("dead.known", {"127.0.0.2", "127.0.0.2", "127.0.0.3"});
     run_both([&](auto connect) {
@@ -235,7 +235,7 @@ TEST_P(by_name, if_none_answers_the_last_error_is_told) {
     });
 }
 
-TEST_P(by_name, the_timeout_is_of_the_look_up_too) {
+TEST_P(by_name, the_timeout_covers_the_name_look_up) {
     known_name silent("silent-for-connect.known", {"127.0.0.1"});
     silent.hold();
     weft::detail::default_resolver().forget_all();
@@ -262,7 +262,7 @@ TEST_P(by_name, a_stop_ends_all_attempts) {
     });
 }
 
-TEST_P(by_name, losers_are_closed_before_the_result_is_given) {
+TEST_P(by_name, losing_attempts_are_closed_before_the_result_is_returned) {
     const known_name n("losers.known", {"127.0.0.2", "127.0.0.2", "127.0.0.2", "127.0.0.1"});
     run_both([&](auto connect) {
         const net here;
@@ -276,7 +276,7 @@ TEST_P(by_name, losers_are_closed_before_the_result_is_given) {
     });
 }
 
-TEST_P(by_name, who_is_killed_leaves_nothing) {
+TEST_P(by_name, a_killed_fiber_leaves_no_socket_open) {
     const dead_address dead(endpoint(ip_address::v4(127, 0, 0, 2), 0));
     ASSERT_TRUE(dead.is_dead());
     const known_name n("killed.known", {"127.0.0.2", "127.0.0.2"});
@@ -312,7 +312,7 @@ struct plain_frame {
 };
 
 // A waiter is left, stopped, late, killed or served, at any time.
-TEST_P(by_name, a_thousand_rounds_lose_no_descriptor) {
+TEST_P(by_name, a_thousand_rounds_leak_no_descriptor) {
     const known_name n("storm.known", {"127.0.0.2", "127.0.0.3", "::1", "127.0.0.2", "127.0.0.1"});
     const known_name slow("slow.known", {"127.0.0.2", "127.0.0.2", "127.0.0.1"});
     run([&] {

@@ -63,7 +63,7 @@ std::vector<outgoing> of_texts(const std::vector<std::string>& texts, const endp
     return all;
 }
 
-TEST_P(batch, comes_as_it_was_sent) {
+TEST_P(batch, is_received_as_it_was_sent) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -82,7 +82,7 @@ TEST_P(batch, comes_as_it_was_sent) {
     });
 }
 
-TEST_P(batch, waits_for_the_first_and_no_longer) {
+TEST_P(batch, waits_for_the_first_datagram_only) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -102,7 +102,7 @@ TEST_P(batch, waits_for_the_first_and_no_longer) {
     });
 }
 
-TEST_P(batch, takes_no_more_than_the_array_and_leaves_the_rest) {
+TEST_P(batch, fills_the_array_and_leaves_the_rest_in_the_socket) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -125,7 +125,7 @@ TEST_P(batch, takes_no_more_than_the_array_and_leaves_the_rest) {
     });
 }
 
-TEST_P(batch, tells_which_of_them_did_not_fit) {
+TEST_P(batch, reports_which_datagrams_did_not_fit) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -142,7 +142,7 @@ TEST_P(batch, tells_which_of_them_did_not_fit) {
     });
 }
 
-TEST_P(batch, a_bad_one_in_the_middle_is_told_and_nothing_is_lost) {
+TEST_P(batch, reports_a_bad_datagram_in_the_middle_and_loses_no_other) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -159,7 +159,7 @@ TEST_P(batch, a_bad_one_in_the_middle_is_told_and_nothing_is_lost) {
     });
 }
 
-TEST_P(batch, an_error_of_the_peer_comes_between_datagrams_that_are_kept) {
+TEST_P(batch, reports_an_error_of_the_peer_and_keeps_the_datagrams) {
     run([] {
         udp_socket s = socket_of_batches();
         endpoint gone = socket_of_batches().local_endpoint();
@@ -173,7 +173,7 @@ TEST_P(batch, an_error_of_the_peer_comes_between_datagrams_that_are_kept) {
     });
 }
 
-TEST_P(batch, ends_at_its_timeout_by_a_stop_and_by_close) {
+TEST_P(batch, ends_at_a_timeout_a_stop_or_a_close) {
     run([] {
         udp_socket s = socket_of_batches({.receive_timeout = 2ms});
         places p(4);
@@ -286,7 +286,7 @@ TEST_P(batch, sends_a_buffer_as_segments) {
     });
 }
 
-TEST_P(batch, segments_come_coalesced_with_their_size_told) {
+TEST_P(batch, receives_coalesced_segments_with_their_size) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches({.coalesce = true});
@@ -309,7 +309,7 @@ TEST_P(batch, segments_come_coalesced_with_their_size_told) {
 }
 
 // The system does not segment datagrams without a checksum.
-TEST_P(batch, segments_go_one_by_one_where_the_system_refuses) {
+TEST_P(batch, sends_segments_one_by_one_where_the_kernel_refuses_them) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -320,7 +320,7 @@ TEST_P(batch, segments_go_one_by_one_where_the_system_refuses) {
     });
 }
 
-TEST_P(batch, segments_stand_beside_others) {
+TEST_P(batch, can_mix_segmented_and_plain_datagrams) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -347,7 +347,7 @@ TEST_P(batch, segments_stand_beside_others) {
 
 // Details.
 
-TEST_P(batch, tells_where_each_came_in) {
+TEST_P(batch, reports_where_each_datagram_arrived) {
     run([] {
         udp_socket a = udp_socket::bind("0.0.0.0:0").value();
         udp_socket b = udp_socket::bind("0.0.0.0:0", {.details = true}).value();
@@ -383,7 +383,7 @@ TEST_P(batch, tells_where_each_came_in) {
     });
 }
 
-TEST_P(batch, tells_where_each_came_in_by_ipv6) {
+TEST_P(batch, reports_where_each_datagram_arrived_over_ipv6) {
     run([] {
         auto b = udp_socket::bind("[::]:0", {.only_v6 = true, .details = true});
         if (!b) return;  // a machine without IPv6

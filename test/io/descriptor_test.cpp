@@ -26,7 +26,7 @@ descriptor_ref adopted(int number) {
     return r;
 }
 
-TEST(descriptor, closes_its_number_once) {
+TEST(descriptor, closes_its_fd_once) {
     const int n = any_number();
     const descriptor_ref r = adopted(n);
     EXPECT_TRUE(r.is_open());
@@ -40,7 +40,7 @@ TEST(descriptor, closes_its_number_once) {
     ::close(again);
 }
 
-TEST(descriptor, of_a_former_opening_is_told_apart) {
+TEST(descriptor, is_distinguished_from_a_former_generation) {
     const int n = any_number();
     const descriptor_ref first = adopted(n);
     first.close();
@@ -92,7 +92,7 @@ TEST(descriptor, is_closed_after_the_calls_of_its_other_users) {
     ::close(ends[0]);
 }
 
-TEST(descriptor, may_be_given_away) {
+TEST(descriptor, can_be_released) {
     const int n = any_number();
     descriptor d(adopted(n));
     EXPECT_EQ(d.release(), n);
@@ -102,7 +102,7 @@ TEST(descriptor, may_be_given_away) {
     ::close(n);
 }
 
-TEST(descriptor, is_found_by_its_number) {
+TEST(descriptor, is_found_by_its_fd) {
     const int n = any_number();
     EXPECT_FALSE(descriptor_ref::find(n));
     descriptor d(adopted(n));
@@ -113,7 +113,7 @@ TEST(descriptor, is_found_by_its_number) {
     EXPECT_FALSE(descriptor_ref::find(1 << 30));
 }
 
-TEST(descriptor, may_have_any_number) {
+TEST(descriptor, can_have_the_highest_fd_allowed) {
     std::error_code error;
     EXPECT_FALSE(descriptor_ref::adopt(-1, 0, error));
     EXPECT_EQ(error, std::errc::bad_file_descriptor);
@@ -127,7 +127,7 @@ TEST(descriptor, may_have_any_number) {
     EXPECT_FALSE(is_open(high));
 }
 
-TEST(descriptor, moves) {
+TEST(descriptor, can_be_moved) {
     const int n = any_number();
     descriptor a(adopted(n));
     descriptor b(std::move(a));
@@ -141,7 +141,7 @@ TEST(descriptor, moves) {
 
 // Calls, closes and new openings of one descriptor on two threads: no call reaches the file of
 // another generation than its own. Even generations are of /dev/null, odd ones of /dev/zero.
-TEST(descriptor, no_call_is_made_on_somebody_elses_file) {
+TEST(descriptor, makes_no_call_on_the_file_of_another_generation) {
     struct ::stat null;
     ASSERT_EQ(::stat("/dev/null", &null), 0);
     const int number = any_number();

@@ -31,7 +31,7 @@ std::multiset<std::string> all_names(directory& d, std::size_t* batches = nullpt
     }
 }
 
-TEST_P(a_directory, gives_each_name_once_in_batches) {
+TEST_P(a_directory, returns_each_name_once_in_batches) {
     run([] {
         const scratch_folder at;
         std::multiset<std::string> expected;
@@ -50,7 +50,7 @@ TEST_P(a_directory, gives_each_name_once_in_batches) {
     });
 }
 
-TEST_P(a_directory, tells_what_has_a_name) {
+TEST_P(a_directory, reports_the_type_of_each_entry) {
     run([] {
         const scratch_folder at;
         put_file(at / "file", "");
@@ -68,7 +68,7 @@ TEST_P(a_directory, tells_what_has_a_name) {
     });
 }
 
-TEST_P(a_directory, that_is_empty_or_cannot_be_opened_says_so) {
+TEST_P(a_directory, reads_as_empty_or_reports_why_it_cannot_be_read) {
     run([] {
         const scratch_folder at;
         directory d = directory::open(at.path()).value();
@@ -84,7 +84,7 @@ TEST_P(a_directory, that_is_empty_or_cannot_be_opened_says_so) {
     });
 }
 
-TEST_P(a_directory, that_is_removed_is_at_its_end) {
+TEST_P(a_directory, is_at_its_end_after_it_was_removed) {
     run([] {
         const scratch_folder at;
         fs::create_directory(at / "d");
@@ -99,7 +99,7 @@ TEST_P(a_directory, that_is_removed_is_at_its_end) {
     });
 }
 
-TEST_P(a_directory, whose_opening_is_stopped_leaves_no_descriptor) {
+TEST_P(a_directory, leaves_no_descriptor_when_its_open_is_stopped) {
     run([] {
         static_cast<void>(weft::stat("/"));  // the pool has its thread
         const auto before = weft::testing::descriptor_count();

@@ -35,7 +35,7 @@ std::vector<file_event> next_events(directory_watch& w, std::size_t count) {
     return all;
 }
 
-TEST_P(a_watch, tells_what_happens_in_a_directory) {
+TEST_P(a_watch, reports_what_happens_in_a_directory) {
     run([] {
         const scratch_folder at;
         directory_watch w = directory_watch::open().value();
@@ -63,7 +63,7 @@ TEST_P(a_watch, tells_what_happens_in_a_directory) {
     });
 }
 
-TEST_P(a_watch, wakes_a_party_that_waits) {
+TEST_P(a_watch, wakes_its_waiter) {
     run([] {
         const scratch_folder at;
         directory_watch w = directory_watch::open().value();
@@ -87,7 +87,7 @@ TEST_P(a_watch, wakes_a_party_that_waits) {
     });
 }
 
-TEST_P(a_watch, that_was_removed_or_has_nothing_left_ends) {
+TEST_P(a_watch, ends_when_it_or_its_object_is_removed) {
     run([] {
         const scratch_folder at;
         fs::create_directory(at / "d");
@@ -112,7 +112,7 @@ TEST_P(a_watch, that_was_removed_or_has_nothing_left_ends) {
     });
 }
 
-TEST_P(a_watch, says_when_events_were_dropped) {
+TEST_P(a_watch, reports_that_events_were_dropped) {
     std::size_t most = 0;
     std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> most;
     if (most == 0 || most > 100'000) GTEST_SKIP() << "a queue of " << most << " events";

@@ -126,7 +126,7 @@ INSTANTIATE_ON_DRIVERS(dns);
 const ip_address of_v4 = ip_address::v4(192, 0, 2, 1);
 const ip_address of_v6 = ip_address::parse("2001:db8::1").value();
 
-TEST_P(dns, finds_addresses_of_both_kinds) {
+TEST_P(dns, finds_addresses_of_both_families) {
     run([] {
         name_server s;
         resolver r(s.options());
@@ -139,7 +139,7 @@ TEST_P(dns, finds_addresses_of_both_kinds) {
     });
 }
 
-TEST_P(dns, says_that_there_is_no_such_name_and_does_not_keep_it) {
+TEST_P(dns, reports_an_unknown_name_and_does_not_cache_it) {
     run([] {
         name_server s;
         resolver r(s.options());
@@ -153,7 +153,7 @@ TEST_P(dns, says_that_there_is_no_such_name_and_does_not_keep_it) {
     });
 }
 
-TEST_P(dns, gives_up_on_silence) {
+TEST_P(dns, gives_up_on_a_silent_server) {
     run([] {
         name_server s;
         auto o = s.options();
@@ -179,7 +179,7 @@ TEST_P(dns, gives_up_where_there_is_no_server) {
     });
 }
 
-TEST_P(dns, does_not_ask_servers_that_stand_before_a_zero) {
+TEST_P(dns, refuses_a_server_list_with_an_embedded_zero) {
     run([] {
         name_server s;
         weft::resolver_options o = s.options();
@@ -191,7 +191,7 @@ TEST_P(dns, does_not_ask_servers_that_stand_before_a_zero) {
 }
 
 // The addresses of this one are in a file, so that its answer comes before begin() returns.
-TEST_P(dns, says_that_there_was_no_memory_for_the_answer) {
+TEST_P(dns, reports_that_there_was_no_memory_for_the_answer) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
     if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "without memory the program ends";
     run([] {
@@ -220,7 +220,7 @@ TEST_P(dns, says_that_there_was_no_memory_for_the_answer) {
     });
 }
 
-TEST_P(dns, keeps_an_answer_for_a_while) {
+TEST_P(dns, caches_an_answer_for_a_while) {
     run([] {
         name_server s;
         resolver r(s.options());
@@ -231,7 +231,7 @@ TEST_P(dns, keeps_an_answer_for_a_while) {
     });
 }
 
-TEST_P(dns, asks_once_for_all_who_ask_at_once) {
+TEST_P(dns, sends_one_query_for_concurrent_calls) {
     run([] {
         name_server s;
         resolver r(s.options());
@@ -245,7 +245,7 @@ TEST_P(dns, asks_once_for_all_who_ask_at_once) {
     });
 }
 
-TEST_P(dns, who_is_stopped_drops_a_question_that_nobody_else_has) {
+TEST_P(dns, drops_a_query_when_its_only_waiter_is_stopped) {
     run([] {
         name_server s;
         resolver r(s.options());
@@ -268,7 +268,7 @@ TEST_P(dns, who_is_stopped_drops_a_question_that_nobody_else_has) {
     });
 }
 
-TEST_P(dns, who_leads_and_goes_leaves_it_to_the_next) {
+TEST_P(dns, passes_the_query_to_another_waiter_after_a_stop) {
     run([] {
         name_server s;
         resolver r(s.options());
@@ -293,7 +293,7 @@ TEST_P(dns, who_leads_and_goes_leaves_it_to_the_next) {
     });
 }
 
-TEST_P(dns, another_loop_goes_on_when_that_of_the_leader_ends) {
+TEST_P(dns, continues_on_another_loop_when_the_driving_loop_ends) {
     run([&] {
         name_server s;
         resolver r(s.options());
@@ -330,7 +330,7 @@ TEST_P(dns, serves_tasks_and_threads) {
     });
 }
 
-TEST_P(dns, a_deadline_around_it_is_kept) {
+TEST_P(dns, honours_an_enclosing_deadline) {
     run([] {
         name_server s;
         resolver r(s.options());
@@ -340,7 +340,7 @@ TEST_P(dns, a_deadline_around_it_is_kept) {
 }
 
 // In a process of its own, because the resolver for all connects by a name is made once.
-TEST_P(dns, serves_who_connects_by_a_name) {
+TEST_P(dns, serves_connect_by_name) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto connect = [this] {
         ::setenv("WEFT_RESOLVER", "c_ares", 1);

@@ -258,7 +258,7 @@ TEST_P(embedding, loses_nothing) {
 }
 
 // What was ready before the host first called native_handle().
-TEST_P(embedding, begins_with_what_was_posted_before) {
+TEST_P(embedding, runs_what_was_posted_before_the_start) {
     int ran = 0;
     fiber early([&] { ++ran; }, {.on = &loop()});
     std::thread([&] { loop().post([&] { ++ran; }); }).join();
@@ -289,7 +289,7 @@ TEST_P(embedding, meets_its_deadlines) {
 }
 
 // A deadline that comes nearer while the host sleeps: by a post of another thread.
-TEST_P(embedding, is_told_of_a_nearer_deadline) {
+TEST_P(embedding, is_notified_of_a_nearer_deadline) {
     bool rang = false;
     fiber far([] { weft::this_fiber::sleep_for(1h); }, {.on = &loop()});
     drive(5ms, [] { return false; });
@@ -311,7 +311,7 @@ TEST_P(embedding, is_told_of_a_nearer_deadline) {
 }
 
 // One fiber waits for a socket, another for an hour to pass, and the host is not woken for either.
-TEST_P(embedding, costs_nothing_while_nothing_happens) {
+TEST_P(embedding, does_not_wake_the_host_while_nothing_happens) {
     connection c;
     run([&] { c = connected(); });
     int begun = 0;
@@ -351,7 +351,7 @@ TEST_P(embedding, costs_nothing_while_nothing_happens) {
 }
 
 // From outside of the host's thread, while it sleeps, mostly.
-TEST_P(embedding, is_woken_by_what_comes_from_outside) {
+TEST_P(embedding, is_woken_by_events_from_outside) {
     const int event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     connection c;
     bool open = false;

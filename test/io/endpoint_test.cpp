@@ -17,13 +17,13 @@ TEST(endpoint, prints_what_it_parsed) {
         EXPECT_EQ(endpoint::parse(text).value().to_string(), text);
 }
 
-TEST(endpoint, refuses_what_is_none) {
+TEST(endpoint, refuses_text_that_is_no_endpoint) {
     for (const char* text : {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
                              "127.0.0.1:7x", "::1:80", "[127.0.0.1]:80", "[::1]80", "localhost:80"})
         EXPECT_EQ(endpoint::parse(text).error(), std::errc::invalid_argument) << text;
 }
 
-TEST(endpoint, does_not_end_at_a_zero) {
+TEST(endpoint, does_not_end_at_an_embedded_zero) {
     using namespace std::string_view_literals;
     for (const std::string_view text : {"127.0.0.1\0:80"sv, "127.0.0.1:80\0"sv, "[::1\0]:80"sv})
         EXPECT_EQ(endpoint::parse(text).error(), std::errc::invalid_argument) << text.size();
@@ -32,7 +32,7 @@ TEST(endpoint, does_not_end_at_a_zero) {
     EXPECT_EQ(endpoint::local("@a\0b"sv).value().path(), "@a\0b"sv);  // counted, and not ended
 }
 
-TEST(endpoint, has_no_bracket_in_its_host) {
+TEST(endpoint, refuses_a_bracket_in_its_host) {
     using weft::detail::host_and_port;
     for (const char* text : {"[[::1]]:80", "[]]:80", "[:80"})
         EXPECT_EQ(host_and_port::parse(text).error(), std::errc::invalid_argument) << text;
@@ -62,14 +62,14 @@ TEST(endpoint, may_be_an_abstract_name) {
     EXPECT_NE(e, endpoint::local("name").value());
 }
 
-TEST(endpoint, has_a_longest_path) {
+TEST(endpoint, limits_the_length_of_its_path) {
     const std::string longest(sizeof(::sockaddr_un::sun_path) - 1, 'x');
     EXPECT_EQ(endpoint::local(longest).value().path(), longest);
     EXPECT_EQ(endpoint::local(longest + "x").error(), std::errc::filename_too_long);
     EXPECT_EQ(endpoint::local("").error(), std::errc::invalid_argument);
 }
 
-TEST(endpoint, is_an_address_and_a_port_and_nothing_else) {
+TEST(endpoint, parses_an_address_and_a_port_and_nothing_else) {
     constexpr std::string_view alphabet("0123456789:.[]%af \0+-", 21);
     const std::string seeds[] = {"127.0.0.1:7000", "[::1]:65535", "[::ffff:10.0.0.1]:80"};
     std::minstd_rand lot(1);
@@ -94,6 +94,6 @@ TEST(endpoint, is_an_address_and_a_port_and_nothing_else) {
     EXPECT_GT(taken, 20'000);
 }
 
-TEST(endpoint, of_nothing_says_so) { EXPECT_EQ(endpoint().to_string(), "no endpoint"); }
+TEST(endpoint, prints_no_endpoint_when_empty) { EXPECT_EQ(endpoint().to_string(), "no endpoint"); }
 
 }  // namespace

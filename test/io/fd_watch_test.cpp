@@ -46,7 +46,7 @@ struct pipe_ends {
     }
 };
 
-TEST_P(watch, tells_when_a_descriptor_is_ready) {
+TEST_P(watch, reports_when_a_descriptor_is_ready) {
     run([] {
         const pipe_ends p;
         const fd_watch w(p.read_end);
@@ -62,7 +62,7 @@ TEST_P(watch, tells_when_a_descriptor_is_ready) {
     });
 }
 
-TEST_P(watch, a_number_that_is_not_open_is_an_error) {
+TEST_P(watch, reports_a_descriptor_that_is_not_open) {
     run([] {
         const int number = ::fcntl(0, F_DUPFD_CLOEXEC, 900);
         ASSERT_GE(number, 900);
@@ -95,7 +95,7 @@ std::vector<int> rings_of_this_process() {
 }
 
 // The system ends a multishot poll when its result finds no room in the ring: it is started again.
-TEST_P(watch, outlives_more_events_than_its_driver_has_room_for) {
+TEST_P(watch, survives_an_overflow_of_its_drivers_ring) {
     run([] {
         const int event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         const fd_watch w(event);
@@ -120,7 +120,7 @@ TEST_P(watch, outlives_more_events_than_its_driver_has_room_for) {
     });
 }
 
-TEST_P(watch, tells_at_once_what_is_ready_already) {
+TEST_P(watch, reports_at_once_what_is_ready_already) {
     run([] {
         const pipe_ends p;
         EXPECT_EQ(wait_fd(p.write_end, fd_events::write).value(), fd_events::write);
@@ -129,7 +129,7 @@ TEST_P(watch, tells_at_once_what_is_ready_already) {
     });
 }
 
-TEST_P(watch, is_not_misled_by_what_was_read_behind_its_back) {
+TEST_P(watch, is_not_misled_by_reads_that_bypass_it) {
     run([] {
         const pipe_ends p;
         const fd_watch w(p.read_end);
@@ -143,7 +143,7 @@ TEST_P(watch, is_not_misled_by_what_was_read_behind_its_back) {
     });
 }
 
-TEST_P(watch, tells_of_a_hang_up) {
+TEST_P(watch, reports_a_hang_up) {
     run([] {
         pipe_ends p;
         const fd_watch w(p.read_end);
@@ -156,7 +156,7 @@ TEST_P(watch, tells_of_a_hang_up) {
     });
 }
 
-TEST_P(watch, serves_many_who_wait) {
+TEST_P(watch, serves_several_waiters) {
     run([] {
         const pipe_ends p;
         const fd_watch w(p.read_end);
@@ -171,7 +171,7 @@ TEST_P(watch, serves_many_who_wait) {
     });
 }
 
-TEST_P(watch, the_same_number_again_and_again) {
+TEST_P(watch, serves_the_same_fd_again_and_again) {
     run([] {
         for (int i = 0; i < 50; ++i) {
             const pipe_ends p;
@@ -184,7 +184,7 @@ TEST_P(watch, the_same_number_again_and_again) {
     });
 }
 
-TEST_P(watch, of_a_timer_of_the_system) {
+TEST_P(watch, waits_for_a_timerfd) {
     run([] {
         const int t = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
         const ::itimerspec in_2ms = {{0, 0}, {0, 2'000'000}};
@@ -194,7 +194,7 @@ TEST_P(watch, of_a_timer_of_the_system) {
     });
 }
 
-TEST_P(watch, goes_where_it_is_moved_to) {
+TEST_P(watch, can_be_moved) {
     run([] {
         const pipe_ends p;
         p.write();

@@ -94,7 +94,7 @@ class busy_pool {
 public:
     busy_pool()
         : busy_([this] {
-              weft::blocking(
+              weft::run_blocking(
                   [this] {
                       begun_.store(true);
                       over_.wait(false);
@@ -103,8 +103,8 @@ public:
           }) {
         while (!begun_.load()) weft::this_fiber::yield();
     }
-    ~busy_pool() { let_go(); }
-    void let_go() {
+    ~busy_pool() { release(); }
+    void release() {
         over_.store(true), over_.notify_all();
         if (busy_.joinable()) busy_.join();
     }
@@ -140,7 +140,7 @@ TEST_P(a_file, holds_what_was_written) {
     });
 }
 
-TEST_P(a_file, is_read_and_written_at_any_place) {
+TEST_P(a_file, is_read_and_written_at_any_offset) {
     run([&] {
         file f = fresh();
         EXPECT_TRUE(f.write_all_at(bytes_of("world"), 6));
@@ -151,7 +151,7 @@ TEST_P(a_file, is_read_and_written_at_any_place) {
     });
 }
 
-TEST_P(a_file, position_moves_by_what_was_transferred) {
+TEST_P(a_file, moves_its_position_by_what_was_transferred) {
     run([&] {
         file f = fresh();
         EXPECT_TRUE(f.write_all(bytes_of("abcdef")));
@@ -224,7 +224,7 @@ TEST_P(a_file, says_why_it_cannot_be_used) {
     });
 }
 
-TEST_P(a_file, one_that_was_moved_from_or_never_was_says_so) {
+TEST_P(a_file, refuses_use_when_moved_from_or_empty) {
     run([&] {
         file f = fresh();
         const file there = std::move(f);
@@ -246,7 +246,7 @@ TEST_P(a_file, one_that_was_moved_from_or_never_was_says_so) {
     });
 }
 
-TEST_P(a_file, options_say_what_becomes_of_what_is_in_it) {
+TEST_P(a_file, keeps_truncates_or_appends_as_its_options_say) {
     run([&] {
         EXPECT_TRUE(fresh().write_all(bytes_of("before")));
         file kept = file::open(path(), {.write = true, .create = true}).value();
@@ -288,7 +288,7 @@ TEST_P(a_file, may_be_large) {
     });
 }
 
-TEST_P(a_file, many_use_it_at_once_by_places) {
+TEST_P(a_file, can_be_used_concurrently_at_different_offsets) {
     run([&] {
         file f = fresh();
         constexpr std::size_t parties = 16;
@@ -309,7 +309,7 @@ TEST_P(a_file, many_use_it_at_once_by_places) {
     });
 }
 
-TEST_P(a_file, one_uses_its_position_at_a_time) {
+TEST_P(a_file, allows_one_operation_at_its_position_at_a_time) {
     run([&] {
         file f = fresh();
         fiber first([&] { EXPECT_TRUE(f.write_all(bytes_of("first"))); },
@@ -362,7 +362,7 @@ TEST_P(a_file, serves_plain_threads) {
     }).join();
 }
 
-TEST_P(a_file, keeps_nobody_else_waiting) {
+TEST_P(a_file, keeps_no_other_operation_waiting) {
     run([&] {
         busy_pool pool;
         file f = fresh();
@@ -372,13 +372,13 @@ TEST_P(a_file, keeps_nobody_else_waiting) {
         pool.await_one();
         EXPECT_TRUE(f.write_all(bytes_of("meanwhile")));
         EXPECT_EQ(f.size().value(), 9u);
-        pool.let_go();
+        pool.release();
         waits.join();
         EXPECT_EQ(f.size().value(), 7u);
     });
 }
 
-TEST_P(a_file, a_stop_ends_the_wait_of_a_call_that_has_not_begun) {
+TEST_P(a_file, a_stop_cancels_a_call_that_has_not_started) {
     run([&] {
         busy_pool pool;
         file f = fresh();
@@ -394,12 +394,12 @@ TEST_P(a_file, a_stop_ends_the_wait_of_a_call_that_has_not_begun) {
         b.request_stop();
         b.join();
         EXPECT_EQ(how, std::errc::operation_canceled);
-        pool.let_go();
+        pool.release();
         EXPECT_EQ(f.size().value(), 0u);
     });
 }
 
-TEST_P(a_file, deadlines_end_the_wait_of_a_call_that_has_not_begun) {
+TEST_P(a_file, deadlines_cancel_a_call_that_has_not_started) {
     run([&] {
         busy_pool pool;
         file f = fresh();
@@ -411,7 +411,7 @@ TEST_P(a_file, deadlines_end_the_wait_of_a_call_that_has_not_begun) {
             weft::timeout_scope limit(1ms);
             EXPECT_EQ(file::open(path(), {.pool = &pool}).error(), std::errc::operation_canceled);
         }
-        pool.let_go();
+        pool.release();
         auto at_last = slow.resize(0);  // a thread may need longer than that to start
         while (!at_last && at_last.error() == std::errc::timed_out) at_last = slow.resize(0);
         EXPECT_TRUE(at_last);
@@ -454,7 +454,7 @@ TEST_P(a_file, a_deadline_ends_a_long_transfer_between_two_pieces) {
     });
 }
 
-TEST_P(a_file, close_ends_what_has_not_begun) {
+TEST_P(a_file, close_cancels_calls_that_have_not_started) {
     run([&] {
         busy_pool pool;
         file f = fresh();
@@ -463,7 +463,7 @@ TEST_P(a_file, close_ends_what_has_not_begun) {
         fiber a([&] { how = slow.resize(7).error(); });
         pool.await_one();
         slow.close();
-        pool.let_go();
+        pool.release();
         a.join();
         EXPECT_EQ(how, weft::errc::closed);
         std::string s(4, 0);
@@ -474,7 +474,7 @@ TEST_P(a_file, close_ends_what_has_not_begun) {
     });
 }
 
-TEST_P(a_file, close_waits_for_a_call_that_has_begun) {
+TEST_P(a_file, close_waits_for_a_call_that_has_started) {
     run([&] {
         file f = fresh();
         const pages much(64 * mib);
@@ -489,7 +489,7 @@ TEST_P(a_file, close_waits_for_a_call_that_has_begun) {
 }
 
 // The buffer is the call's until it has ended, so the end of the loop waits for it.
-TEST_P(a_file, a_frame_that_is_destroyed_waits_for_the_call) {
+TEST_P(a_file, destroying_a_frame_waits_for_its_call) {
     file f = file::open("/dev/urandom").value();
     fiber stuck(
         [&] {
@@ -506,7 +506,7 @@ TEST_P(a_file, a_frame_that_is_destroyed_waits_for_the_call) {
     EXPECT_TRUE(f.read_exact_at(more, 0));
 }
 
-TEST_P(a_file, is_nothing_without_places) {
+TEST_P(a_file, must_be_seekable) {
     ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
     run([&] {
         // Nor does the open wait for the other end.
@@ -522,7 +522,7 @@ TEST_P(a_file, is_nothing_without_places) {
 }
 
 // However far it has come.
-TEST_P(a_file, what_was_opened_and_not_taken_is_closed) {
+TEST_P(a_file, is_closed_when_its_open_result_is_not_taken) {
     fiber stuck(
         [&] {
             const weft::shield held;
@@ -569,7 +569,7 @@ std::vector<std::span<const std::byte>> read_only(const std::vector<std::span<st
     return {all.begin(), all.end()};
 }
 
-TEST_P(a_file, takes_and_gives_lists_of_buffers) {
+TEST_P(a_file, is_written_and_read_by_buffer_lists) {
     run([&] {
         for (const std::size_t step : {1001u, 700'001u}) {
             std::string text = text_of(3 * mib + 5);
@@ -598,7 +598,7 @@ TEST_P(a_file, takes_and_gives_lists_of_buffers) {
     });
 }
 
-TEST_P(a_file, gives_some_of_a_list_and_says_where_it_ends) {
+TEST_P(a_file, fills_a_part_of_a_buffer_list_and_reports_its_end) {
     run([&] {
         file f = fresh();
         EXPECT_TRUE(f.write_all(bytes_of("0123456789")));

@@ -53,7 +53,7 @@ void open_3_and_4() {
     ::fcntl(4, F_SETFD, 0);
 }
 
-TEST(given, descriptors_are_told_with_their_names) {
+TEST(given, descriptors_are_returned_with_their_names) {
     EXPECT_EQ(in_child([] {
                   open_3_and_4();
                   set_variables(std::to_string(::getpid()), "2", "http:control");
@@ -99,7 +99,7 @@ TEST(given, descriptors_of_another_process_are_left_alone) {
               0);
 }
 
-TEST(given, descriptors_that_cannot_be_are_refused) {
+TEST(given, descriptors_that_are_invalid_are_refused) {
     EXPECT_EQ(in_child([] {
                   const std::string own = std::to_string(::getpid());
                   for (const char* count : {"", "x", "-1", "1x", "99999999999999"}) {
@@ -155,7 +155,7 @@ struct clients {
     }
 };
 
-TEST_P(handed_over, a_listener_refuses_nobody) {
+TEST_P(handed_over, a_listener_refuses_no_connection) {
     if (WEFT_TEST_TSAN) GTEST_SKIP() << "a child that is forked among threads starts none there";
     tcp_listener l = weft::testing::any_listener();
     const endpoint to = l.local_endpoint();

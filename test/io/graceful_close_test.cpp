@@ -124,7 +124,7 @@ TEST_P(graceful_close, waits_no_longer_than_its_deadline) {
     });
 }
 
-TEST_P(graceful_close, drops_no_more_than_it_may) {
+TEST_P(graceful_close, drops_no_more_bytes_than_its_limit) {
     for (const std::size_t most : {std::size_t{0}, std::size_t{5}, std::size_t{50'000}})
         run([most] {
             connection c = connected();
@@ -142,7 +142,7 @@ TEST_P(graceful_close, drops_no_more_than_it_may) {
         });
 }
 
-TEST_P(graceful_close, is_quick_where_the_peer_has_ended) {
+TEST_P(graceful_close, is_quick_when_the_peer_has_ended) {
     run([] {
         connection c = connected();
         EXPECT_TRUE(c.client.shutdown(weft::direction::write));
@@ -170,7 +170,7 @@ TEST_P(graceful_close, ends_at_a_stop) {
     });
 }
 
-TEST_P(graceful_close, is_refused_while_somebody_reads) {
+TEST_P(graceful_close, is_refused_while_a_read_is_pending) {
     run([] {
         connection c = connected();
         fiber reader([&] {

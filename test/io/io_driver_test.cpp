@@ -61,7 +61,7 @@ protected:
 INSTANTIATE_ON_DRIVERS(driver_contract);
 
 // Sixteen fibers that are woken in one poll: all but the first are fetched before their turns.
-TEST_P(driver_contract, what_was_told_together_is_fetched_before_its_turn) {
+TEST_P(driver_contract, prefetches_flows_that_became_ready_together) {
     if (!WEFT_DEBUG) GTEST_SKIP() << "counted in a debug build alone";
     constexpr std::size_t all = 16;
     run([] {
@@ -86,7 +86,7 @@ TEST_P(driver_contract, has_a_name) {
     EXPECT_EQ(driver().completes(), GetParam() == io_kind::io_uring);
 }
 
-TEST_P(driver_contract, sleeps_until_the_moment_and_not_less) {
+TEST_P(driver_contract, sleeps_at_least_until_the_deadline) {
     for (const auto d : {0us, 300us, 1500us, 20000us}) {
         const auto until = steady_now() + d;
         EXPECT_TRUE(driver().wait(until));
@@ -114,7 +114,7 @@ TEST_P(driver_contract, is_woken_by_another_thread) {
     }
 }
 
-TEST_P(driver_contract, forgets_wakes_when_it_is_told) {
+TEST_P(driver_contract, forgets_a_wake_on_request) {
     driver().wake();
     driver().forget_wake();
     const auto began = steady_now();
@@ -122,7 +122,7 @@ TEST_P(driver_contract, forgets_wakes_when_it_is_told) {
     EXPECT_GE(steady_now(), began + 2ms);
 }
 
-TEST_P(driver_contract, tells_a_foreign_loop_of_wakes) {
+TEST_P(driver_contract, notifies_a_foreign_loop_of_a_wake) {
     EXPECT_TRUE(driver().wait(weft::time_point()));
     static_cast<void>(is_readable());
     EXPECT_TRUE(driver().wait(weft::time_point()));
@@ -136,7 +136,7 @@ TEST_P(driver_contract, tells_a_foreign_loop_of_wakes) {
     }
 }
 
-TEST_P(driver_contract, tells_a_foreign_loop_of_a_wake_that_came_before_it_asked) {
+TEST_P(driver_contract, notifies_a_foreign_loop_of_an_earlier_wake) {
     driver().wake();
     EXPECT_TRUE(is_readable());
     EXPECT_TRUE(driver().wait(weft::never));
@@ -146,7 +146,7 @@ TEST_P(driver_contract, tells_a_foreign_loop_of_a_wake_that_came_before_it_asked
 }
 
 // A foreign loop that uses nothing of weft but a descriptor and a deadline.
-TEST_P(driver_contract, is_embedded_by_its_descriptor) {
+TEST_P(driver_contract, can_be_embedded_by_its_descriptor) {
     // A poll driver reports only wakes, so it is polled each millisecond.
     const auto longest = GetParam() == io_kind::poll ? 1ms : 5000ms;
     const int handle = loop().native_handle();
@@ -211,7 +211,7 @@ TEST_P(driver_contract, sleeps_while_nothing_happens) {
 }
 
 // A fiber that suspends only to let others run does not delay the sockets.
-TEST_P(driver_contract, is_asked_by_a_loop_that_is_busy) {
+TEST_P(driver_contract, is_polled_by_a_loop_that_is_busy) {
     run([&] {
         connection c = connected();
         bool over = false;
@@ -228,7 +228,7 @@ TEST_P(driver_contract, is_asked_by_a_loop_that_is_busy) {
 }
 
 // Each of the two is late when the other has had its turn, so a timer is always due.
-TEST_P(driver_contract, is_asked_by_a_loop_whose_timers_are_always_due) {
+TEST_P(driver_contract, is_polled_by_a_loop_whose_timers_are_always_due) {
     run([&] {
         connection c = connected();
         bool over = false;
@@ -255,7 +255,7 @@ TEST_P(driver_contract, is_asked_by_a_loop_whose_timers_are_always_due) {
     });
 }
 
-TEST(io_driver, is_given_to_a_loop_that_needs_one) {
+TEST(io_driver, is_created_for_a_loop_that_needs_one) {
     weft::loop l;
     EXPECT_EQ(l.driven_by()->io(), nullptr);
     bool well = false;
@@ -272,7 +272,7 @@ TEST(io_driver, is_given_to_a_loop_that_needs_one) {
 }
 
 // The foreign loop knows only its descriptor.
-TEST(io_driver, is_not_given_to_a_loop_that_is_embedded_already) {
+TEST(io_driver, is_not_created_for_a_loop_that_is_already_embedded) {
     weft::loop l;
     EXPECT_GE(l.native_handle(), 0);
     bool well = false;
@@ -292,7 +292,7 @@ TEST(io_driver, is_not_given_to_a_loop_that_is_embedded_already) {
     EXPECT_EQ(l.driven_by()->io(), nullptr);
 }
 
-TEST(io_driver, of_a_loop_that_ends_lets_go_of_what_it_watched) {
+TEST(io_driver, stops_watching_descriptors_when_its_loop_ends) {
     connection c;
     {
         weft::loop l(weft::make_io_driver(io_kind::epoll));
@@ -325,7 +325,7 @@ TEST(io_driver, of_a_loop_that_ends_lets_go_of_what_it_watched) {
 }
 
 // Each of the two is stored in the entry of the listener.
-TEST_P(driver_contract, of_a_loop_that_ends_leaves_the_waits_of_another_standing) {
+TEST_P(driver_contract, keeps_the_waits_of_other_loops_when_its_loop_ends) {
     weft::tcp_listener l = weft::testing::any_listener();
     bool accepted = false;
     fiber stays([&] { accepted = l.accept().has_value(); }, {.on = &loop()});
@@ -365,7 +365,7 @@ void expect_sound(weft::io_driver& d) {
 
 // It counts milliseconds there. A seccomp profile returns EPERM where an older system returns
 // ENOSYS.
-TEST(io_driver, sleeps_no_less_where_epoll_pwait2_is_refused) {
+TEST(io_driver, sleeps_long_enough_when_epoll_pwait2_is_refused) {
     for (const int error : {ENOSYS, EPERM, EINTR})
         std::thread([error] {
             if (!weft::testing::without_call(SYS_epoll_pwait2, error)) return;  // may be refused
@@ -376,7 +376,7 @@ TEST(io_driver, sleeps_no_less_where_epoll_pwait2_is_refused) {
 }
 
 // A driver that was made in time finds it out when it sleeps.
-TEST(io_driver, sleeps_no_less_when_epoll_pwait2_is_refused_later) {
+TEST(io_driver, sleeps_long_enough_when_epoll_pwait2_is_refused_later) {
     for (const int error : {ENOSYS, EPERM, EINTR})
         std::thread([error] {
             const auto d = weft::make_io_driver(io_kind::epoll);
@@ -386,7 +386,7 @@ TEST(io_driver, sleeps_no_less_when_epoll_pwait2_is_refused_later) {
         }).join();
 }
 
-TEST(io_driver, is_one_of_poll_where_epoll_is_refused_and_leaves_no_descriptor_open) {
+TEST(io_driver, falls_back_to_poll_and_leaks_nothing_if_epoll_is_refused) {
     if (WEFT_TEST_ASAN) GTEST_SKIP() << "the sanitizer looks at what is thrown through a pipe";
     for (const long call : {SYS_epoll_create1, SYS_epoll_ctl})
         std::thread([call] {
@@ -408,7 +408,7 @@ TEST(io_driver, is_one_of_poll_where_epoll_is_refused_and_leaves_no_descriptor_o
     }).join();
 }
 
-TEST(driver_poll, asks_once_more_where_there_was_no_memory_for_the_list) {
+TEST(driver_poll, retries_when_there_was_no_memory_for_the_list) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
     if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "without memory the program ends";
     const auto d = weft::make_io_driver(io_kind::poll);
@@ -423,7 +423,7 @@ TEST(driver_poll, asks_once_more_where_there_was_no_memory_for_the_list) {
     EXPECT_TRUE(d->wait(weft::never));
 }
 
-TEST(io_driver, is_one_of_epoll_where_any_call_of_io_uring_is_refused) {
+TEST(io_driver, falls_back_to_epoll_if_any_io_uring_call_is_refused) {
     for (const long call : {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register})
         for (const int error : {EPERM, ENOSYS, ENOMEM})
             std::thread([=] {
@@ -465,7 +465,7 @@ void wait_without(std::initializer_list<long> calls, int error) {
     std::_Exit(told == std::error_code(error, std::system_category()) ? 2 : 3);
 }
 
-TEST(io_driver_death, that_threads_share_says_what_it_lacks) {
+TEST(io_driver_death, shared_by_threads_reports_what_it_lacks) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "its runtime makes calls of its own";
     for (const int error : {EMFILE, ENFILE, ENOMEM})
@@ -473,7 +473,7 @@ TEST(io_driver_death, that_threads_share_says_what_it_lacks) {
     EXPECT_EXIT(wait_without({SYS_clone, SYS_clone3}, EAGAIN), ended_or_cannot, "");
 }
 
-TEST(io_driver_death, that_may_not_sleep_any_more_ends_with_a_line) {
+TEST(io_driver_death, that_can_no_longer_sleep_ends_the_program_with_a_message) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "its runtime makes calls of its own";
     const struct {
@@ -549,7 +549,7 @@ void close_many_without_memory() {
     l.run();
 }
 
-TEST(io_driver_death, whose_ring_is_busy_pauses_before_it_asks_again) {
+TEST(io_driver_death, with_a_busy_ring_pauses_before_it_retries) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "its runtime makes calls of its own";
     const char* why = nullptr;
@@ -559,7 +559,7 @@ TEST(io_driver_death, whose_ring_is_busy_pauses_before_it_asks_again) {
                 "weft: io_uring_enter is refused: .*; the program");
 }
 
-TEST(io_driver_death, without_memory_for_what_io_uring_is_to_end_says_so) {
+TEST(io_driver_death, reports_lack_of_memory_for_io_uring_cancellations) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "its runtime makes calls of its own";
     const char* why = nullptr;
@@ -590,7 +590,7 @@ void wait_without_descriptors() {
     std::_Exit(refused && served ? 3 : 4);
 }
 
-TEST(io_driver_death, of_plain_threads_is_tried_again_where_there_was_no_descriptor) {
+TEST(io_driver_death, of_plain_threads_is_retried_after_a_lack_of_descriptors) {
     if (WEFT_TEST_ASAN) GTEST_SKIP() << "the sanitizer looks at objects through a pipe";
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // the one of this process may be there
     EXPECT_EXIT(wait_without_descriptors(), ::testing::ExitedWithCode(3), "");
@@ -612,13 +612,13 @@ void close_what_is_polled() {
     std::_Exit(::poll(&p, 1, 5000) == 1 && (p.revents & POLLERR) != 0 ? 2 : 3);
 }
 
-TEST(io_driver_death, of_plain_threads_by_poll_lets_go_of_what_is_closed) {
+TEST(io_driver_death, of_plain_threads_by_poll_stops_polling_a_closed_fd) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "its runtime makes calls of its own";
     EXPECT_EXIT(close_what_is_polled(), ended_or_cannot, "");
 }
 
-TEST(io_driver, that_has_no_descriptor_is_none) {
+TEST(io_driver, cannot_be_created_without_a_free_descriptor) {
     if (WEFT_TEST_ASAN) GTEST_SKIP() << "the sanitizer looks at what is thrown through a pipe";
     ::rlimit before;
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -630,7 +630,7 @@ TEST(io_driver, that_has_no_descriptor_is_none) {
 }
 
 // The driver's first descriptor is the system's first then, which is a descriptor like any other.
-TEST(io_driver, may_be_made_where_the_program_has_no_stdin) {
+TEST(io_driver, can_be_created_when_the_program_has_no_stdin) {
     const int kept = ::dup(0);
     ASSERT_EQ(::close(0), 0);
     for (const io_kind k : {io_kind::epoll, io_kind::poll}) {
@@ -645,7 +645,7 @@ TEST(io_driver, may_be_made_where_the_program_has_no_stdin) {
 }
 
 // A multishot poll of io_uring holds the file open; the peer would not see the close.
-TEST_P(driver_contract, lets_go_of_what_it_has_watched_for_room_too) {
+TEST_P(driver_contract, releases_a_closed_descriptor_it_watched_for_room) {
     run([] {
         auto [s, far] = weft::unix_datagram::pair().value();
         {
@@ -678,7 +678,7 @@ unsigned asked_for(int set, int number) {
 }
 
 // A local socket reports room at each read of its peer, a TCP socket only where none was found.
-TEST(driver_epoll, asks_for_room_from_the_first_wait_for_it_on_and_of_tcp_at_once) {
+TEST(driver_epoll, watches_for_room_at_the_first_wait_and_on_tcp_at_once) {
     weft::loop l(weft::make_io_driver(io_kind::epoll));
     const int set = l.driven_by()->io()->native_handle();
     auto [near, far] = weft::unix_stream::pair().value();
@@ -745,7 +745,7 @@ TEST_F(io_environment, chooses_the_driver) {
 
 using io_environment_death = io_environment;
 
-TEST_F(io_environment_death, that_names_nothing_ends_the_program) {
+TEST_F(io_environment_death, with_an_unknown_driver_ends_the_program) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // there may be a thread of the library
     ::setenv("WEFT_IO", "kqueue", 1);
     EXPECT_EXIT(static_cast<void>(weft::make_io_driver()), ::testing::ExitedWithCode(2),

@@ -30,7 +30,7 @@ descriptor_ref opening(int number, std::uint64_t kind = 0) {
 
 bool has(const io_entry& e, std::uint64_t flags) { return (e.look() & flags) == flags; }
 
-TEST(io_entry, what_was_read_off_is_not_ready_unless_an_event_has_come) {
+TEST(io_entry, is_not_ready_after_spend_unless_an_event_came) {
     const descriptor d(opening(any_eventfd()));
     io_entry& e = d.ref().entry();
     EXPECT_TRUE(has(e, io_entry::readable | io_entry::writable));  // nothing is known of it
@@ -43,7 +43,7 @@ TEST(io_entry, what_was_read_off_is_not_ready_unless_an_event_has_come) {
     EXPECT_TRUE(has(e, io_entry::readable));
 }
 
-TEST(io_entry, takes_no_event_of_a_former_opening) {
+TEST(io_entry, takes_no_event_of_a_former_generation) {
     const int n = any_eventfd();
     const descriptor_ref first = opening(n);
     const std::uint64_t seen_then = first.entry().look();
@@ -58,7 +58,7 @@ TEST(io_entry, takes_no_event_of_a_former_opening) {
     EXPECT_FALSE(has(e, io_entry::readable));
 }
 
-TEST(io_entry, keeps_what_is_urgent_apart_from_what_is_readable) {
+TEST(io_entry, keeps_urgent_apart_from_readable) {
     const descriptor d(opening(any_eventfd(), io_entry::short_is_all));
     io_entry& e = d.ref().entry();
     const std::uint64_t all = io_entry::readable | io_entry::writable | io_entry::urgent;
@@ -72,7 +72,7 @@ TEST(io_entry, keeps_what_is_urgent_apart_from_what_is_readable) {
     EXPECT_FALSE(has(e, io_entry::writable));
 }
 
-TEST(io_entry, keeps_the_far_end_apart_from_what_is_readable) {
+TEST(io_entry, keeps_far_end_apart_from_readable) {
     for (const int event : {POLLRDHUP, POLLHUP, POLLERR}) {
         const descriptor d(opening(any_eventfd(), io_entry::short_is_all));
         io_entry& e = d.ref().entry();
@@ -86,7 +86,7 @@ TEST(io_entry, keeps_the_far_end_apart_from_what_is_readable) {
 }
 
 // What ends a receive early stays known, whatever is read then.
-TEST(io_entry, remembers_what_makes_a_short_transfer_say_nothing) {
+TEST(io_entry, remembers_events_that_make_a_short_transfer_inconclusive) {
     for (const int event : {POLLPRI, POLLRDHUP, POLLHUP, POLLERR}) {
         const descriptor d(opening(any_eventfd(), io_entry::short_is_all));
         io_entry& e = d.ref().entry();
@@ -113,7 +113,7 @@ TEST(io_entry, counts_more_users_than_there_are_operations) {
     EXPECT_FALSE(is_number_open(n));
 }
 
-TEST(io_entry, knows_an_event_apart_from_any_number_of_them) {
+TEST(io_entry, notices_a_new_event_however_many_come) {
     const descriptor d(opening(any_eventfd()));
     io_entry& e = d.ref().entry();
     const std::uint64_t seen = e.look();
@@ -122,7 +122,7 @@ TEST(io_entry, knows_an_event_apart_from_any_number_of_them) {
     EXPECT_TRUE(has(e, io_entry::readable));
 }
 
-TEST(io_entry, of_a_borrowed_number_is_open_until_the_last_gives_it_back) {
+TEST(io_entry, of_a_borrowed_fd_is_open_until_its_last_release) {
     const int n = any_eventfd();
     std::error_code error;
     bool counts[2] = {};
@@ -138,7 +138,7 @@ TEST(io_entry, of_a_borrowed_number_is_open_until_the_last_gives_it_back) {
     ::close(n);
 }
 
-TEST(io_entry, of_a_number_that_weft_owns_is_not_borrowed) {
+TEST(io_entry, of_an_fd_that_weft_owns_is_not_borrowed) {
     const int n = any_eventfd();
     const descriptor_ref own = opening(n);
     std::error_code error;
@@ -153,7 +153,7 @@ TEST(io_entry, of_a_number_that_weft_owns_is_not_borrowed) {
 
 // The last user is still to release the descriptor, and the code that ends its calls finds them by
 // the generation.
-TEST(io_entry, of_a_number_that_was_closed_and_has_users_is_not_borrowed) {
+TEST(io_entry, of_a_closed_fd_that_still_has_users_is_not_borrowed) {
     const int n = any_eventfd();
     const descriptor_ref own = opening(n);
     io_entry& e = own.entry();
@@ -169,7 +169,7 @@ TEST(io_entry, of_a_number_that_was_closed_and_has_users_is_not_borrowed) {
     EXPECT_FALSE(is_number_open(n));
 }
 
-TEST(io_entry, that_was_borrowed_may_become_wefts_own) {
+TEST(io_entry, that_was_borrowed_can_become_owned) {
     const int n = any_eventfd();
     std::error_code error;
     bool counts = false;
@@ -183,7 +183,7 @@ TEST(io_entry, that_was_borrowed_may_become_wefts_own) {
 }
 
 // Code outside weft has closed the descriptor, and the descriptor is opened again.
-TEST(io_entry, that_was_closed_behind_its_back_is_watched_again) {
+TEST(io_entry, is_watched_again_after_its_fd_was_closed_outside_weft) {
     const int n = any_eventfd();
     weft::loop l(weft::make_io_driver(weft::io_kind::epoll));
     weft::fiber f(

@@ -72,7 +72,7 @@ private:
 };
 
 // The driver has taken the event off the system by then, and will not see it again.
-TEST_P(an_io_operation, misses_no_event_that_comes_before_it_enlists) {
+TEST_P(an_io_operation, misses_no_event_that_comes_before_it_is_queued) {
     run([] {
         quiet_pipe p;
         const descriptor_ref of = p.reader.ref();
@@ -92,7 +92,7 @@ TEST_P(an_io_operation, misses_no_event_that_comes_before_it_enlists) {
     });
 }
 
-TEST_P(an_io_operation, does_not_enlist_with_the_next_opening_of_its_number) {
+TEST_P(an_io_operation, is_not_queued_on_the_next_generation_of_its_fd) {
     run([] {
         quiet_pipe first;
         const int of_first = first.reader.number();
@@ -111,7 +111,7 @@ TEST_P(an_io_operation, does_not_enlist_with_the_next_opening_of_its_number) {
 }
 
 // As if so many others had calls under way that its driver accepts no more of them.
-TEST_P(an_io_operation, keeps_its_deadline_where_its_driver_is_given_the_next_call_no_more) {
+TEST_P(an_io_operation, keeps_its_deadline_when_its_driver_takes_no_more_calls) {
     run([] {
         weft::testing::connection c = weft::testing::connected();
         c.server.set_options({.read_timeout = 300ms});  // longer than the peer takes
@@ -130,7 +130,7 @@ TEST_P(an_io_operation, keeps_its_deadline_where_its_driver_is_given_the_next_ca
 }
 
 // It begins in the line, and the rest is given to the driver.
-TEST_P(an_io_operation, that_went_from_the_line_to_the_driver_loses_no_byte_to_a_stop) {
+TEST_P(an_io_operation, moved_from_queue_to_driver_loses_no_byte_to_a_stop) {
     run([] {
         weft::testing::connection c = weft::testing::connected();
         io_entry& e = descriptor_ref::find(c.server.native_handle()).entry();
@@ -158,7 +158,7 @@ TEST_P(an_io_operation, that_went_from_the_line_to_the_driver_loses_no_byte_to_a
 
 // The stop comes from another thread, and its message has not arrived when the operation starts its
 // next part.
-TEST_P(an_io_operation, that_is_stopped_when_its_deadline_moves_on_leaves_its_line) {
+TEST_P(an_io_operation, leaves_its_queue_when_stopped_as_its_deadline_moves) {
     run([] {
         weft::testing::connection c = weft::testing::connected();
         c.server.set_options({.read_timeout = 200ms, .min_read_bytes_per_second = 10});

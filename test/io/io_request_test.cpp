@@ -27,7 +27,7 @@ using weft::detail::io_request;
 
 // A driver that completes calls need not hold back a buffer when there is nothing to put in it:
 // some systems report the end, or an error, with a buffer.
-TEST(io_request, keeps_a_buffer_that_comes_with_its_result_for_bytes_alone) {
+TEST(io_request, keeps_a_provided_buffer_only_if_it_has_bytes) {
     std::error_code error;
     const descriptor owned(
         descriptor_ref::adopt(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), 0, error));
@@ -44,7 +44,7 @@ TEST(io_request, keeps_a_buffer_that_comes_with_its_result_for_bytes_alone) {
         if (n > 0) r.give_back();
     }
     EXPECT_EQ(lender->out_count(), 0u);
-    lender->let_go();
+    lender->release();
 }
 
 // Runs within a call of the function of that name.
@@ -54,7 +54,7 @@ std::function<void()> in_sendfile;
 bool blocks(int number) { return (::fcntl(number, F_GETFL) & O_NONBLOCK) == 0; }
 
 // O_NONBLOCK is the socket's, and the two directions of one socket are two threads' affair.
-TEST(io_request, that_must_not_wait_leaves_that_to_another_on_the_same_socket) {
+TEST(io_request, keeps_the_socket_nonblocking_while_another_request_needs_it) {
     int pair[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     const weft::owned_number far(pair[1]);

@@ -20,18 +20,18 @@ TEST(ip_address, prints_what_it_parsed) {
         EXPECT_EQ(ip_address::parse(text).value().to_string(), text);
 }
 
-TEST(ip_address, is_written_shortest) {
+TEST(ip_address, prints_in_the_shortest_form) {
     EXPECT_EQ(ip_address::parse("2001:0DB8:0:0:0:0:0:1").value().to_string(), "2001:db8::1");
 }
 
-TEST(ip_address, refuses_what_is_none) {
+TEST(ip_address, refuses_text_that_is_no_address) {
     for (const char* text : {"", "localhost", "1.2.3", "1.2.3.4.5", "256.0.0.1", "1.2.3.4 ",
                              ":::", "::1%", "::1%nosuchif", "1.2.3.4%1", "[::1]", "12345::"})
         EXPECT_EQ(ip_address::parse(text).error(), std::errc::invalid_argument) << text;
     EXPECT_FALSE(ip_address::parse(std::string(1000, '1')));
 }
 
-TEST(ip_address, does_not_end_at_a_zero) {
+TEST(ip_address, does_not_end_at_an_embedded_zero) {
     using namespace std::string_view_literals;
     for (const std::string_view text :
          {"127.0.0.1\0.evil"sv, "127.0.0.1\0"sv, "::1\0"sv, "::1%1\0"sv, "::1%lo\0x"sv, "\0"sv})
@@ -57,7 +57,7 @@ TEST(ip_address, compares_as_a_value) {
 }
 
 // What is nearly an address: from those that are, with characters changed, put in and taken out.
-TEST(ip_address, takes_what_the_system_takes_and_prints_it_the_same) {
+TEST(ip_address, parses_and_prints_exactly_as_the_system_does) {
     constexpr std::string_view alphabet("0123456789abcdefABCDEFx:.::.. /[]\0g", 35);
     const std::string seeds[] = {
         "127.0.0.1",      "::1", "2001:db8::8:800:200c:417a", "::ffff:10.0.0.1", "1:2:3:4:5:6:7:8",
@@ -90,7 +90,7 @@ TEST(ip_address, takes_what_the_system_takes_and_prints_it_the_same) {
     EXPECT_GT(taken, 20'000);
 }
 
-TEST(ip_address, has_an_interface_by_name_or_number) {
+TEST(ip_address, takes_an_interface_by_name_or_index) {
     const unsigned lo = ::if_nametoindex("lo");
     if (lo == 0) GTEST_SKIP() << "there is no lo";
     EXPECT_EQ(ip_address::parse("fe80::1%lo").value().scope(), lo);

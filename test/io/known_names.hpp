@@ -3,7 +3,7 @@
 //
 //   weft::testing::known_name two("two.known", {"127.0.0.2", "::1"});
 //   two.hold();                   // a query from now on gets no answer
-//   two.let_go();                 // until now
+//   two.release();                 // until now
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ public:
 
     const std::string& name() const noexcept { return name_; }
     void hold();
-    void let_go();
+    void release();
     std::size_t asked() const;  // how often
 
 private:

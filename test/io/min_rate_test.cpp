@@ -108,7 +108,7 @@ private:
 };
 INSTANTIATE_ON_DRIVERS(min_read_bytes_per_second);
 
-TEST_P(min_read_bytes_per_second, ends_a_peer_that_sends_a_byte_now_and_then) {
+TEST_P(min_read_bytes_per_second, ends_a_read_from_a_peer_that_trickles_bytes) {
     against(1, 400ms, [&](unix_stream& s) {
         s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
@@ -120,7 +120,7 @@ TEST_P(min_read_bytes_per_second, ends_a_peer_that_sends_a_byte_now_and_then) {
     });
 }
 
-TEST_P(min_read_bytes_per_second, ends_it_before_the_mark_as_well) {
+TEST_P(min_read_bytes_per_second, ends_a_slow_read_until_a_delimiter) {
     against(1, 400ms, [&](unix_stream& s) {
         s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
@@ -132,7 +132,7 @@ TEST_P(min_read_bytes_per_second, ends_it_before_the_mark_as_well) {
     });
 }
 
-TEST_P(min_read_bytes_per_second, lets_who_is_slow_and_steady_be_slow) {
+TEST_P(min_read_bytes_per_second, allows_a_peer_that_is_slow_but_steady) {
     against(30, 200ms, [&](unix_stream& s) {
         s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
@@ -145,7 +145,7 @@ TEST_P(min_read_bytes_per_second, lets_who_is_slow_and_steady_be_slow) {
     });
 }
 
-TEST_P(min_read_bytes_per_second, ends_who_is_a_tenth_too_slow_when_that_has_added_up) {
+TEST_P(min_read_bytes_per_second, ends_a_peer_a_tenth_too_slow_once_the_deficit_adds_up) {
     against(9, 100ms, [&](unix_stream& s) {
         s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
@@ -186,7 +186,7 @@ TEST_P(min_read_bytes_per_second, is_the_same_for_tasks) {
     });
 }
 
-TEST_P(min_read_bytes_per_second, leaves_the_deadlines_of_others_alone) {
+TEST_P(min_read_bytes_per_second, leaves_an_enclosing_deadline_alone) {
     against(30, 200ms, [&](unix_stream& s) {
         s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
@@ -197,7 +197,7 @@ TEST_P(min_read_bytes_per_second, leaves_the_deadlines_of_others_alone) {
     });
 }
 
-TEST(min_rate_death, without_a_timeout_to_put_off_ends_the_program) {
+TEST(min_rate_death, without_a_read_timeout_ends_the_program) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // there may be a thread of the library
     auto [near, far] = unix_stream::pair().value();
     EXPECT_DEATH(near.set_options({.min_read_bytes_per_second = 100}),

@@ -10,7 +10,7 @@ using weft::owned_number;
 int null_device() { return ::open("/dev/null", O_RDWR | O_CLOEXEC); }
 bool still_open(int number) { return ::fcntl(number, F_GETFD) >= 0; }
 
-TEST(owned_number, is_closed_with_the_object_and_not_once_released) {
+TEST(owned_number, is_closed_by_its_destructor_unless_released) {
     const int kept = null_device();
     int closed;
     {

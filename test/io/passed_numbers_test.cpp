@@ -52,7 +52,7 @@ void over_each(F f) {
     f(a, b);
 }
 
-TEST_P(passed_numbers, are_the_receivers_own) {
+TEST_P(passed_numbers, are_owned_by_the_receiver) {
     run([] {
         over_each([](auto& a, auto& b) {
             two_ends p;
@@ -77,7 +77,7 @@ TEST_P(passed_numbers, are_the_receivers_own) {
     });
 }
 
-TEST_P(passed_numbers, come_to_a_party_that_waits_for_them) {
+TEST_P(passed_numbers, arrive_at_a_waiting_receiver) {
     run([] {
         over_each([](auto& a, auto& b) {
             two_ends p;
@@ -97,7 +97,7 @@ TEST_P(passed_numbers, come_to_a_party_that_waits_for_them) {
     });
 }
 
-TEST_P(passed_numbers, are_as_many_as_the_system_takes) {
+TEST_P(passed_numbers, can_be_as_many_as_the_kernel_allows) {
     run([] {
         over_each([](auto& a, auto& b) {
             two_ends p;
@@ -117,7 +117,7 @@ TEST_P(passed_numbers, are_as_many_as_the_system_takes) {
     });
 }
 
-TEST_P(passed_numbers, that_there_is_no_room_for_are_closed_and_told) {
+TEST_P(passed_numbers, that_do_not_fit_are_closed_and_reported) {
     run([] {
         over_each([](auto& a, auto& b) {
             two_ends p;
@@ -138,7 +138,7 @@ TEST_P(passed_numbers, that_there_is_no_room_for_are_closed_and_told) {
     });
 }
 
-TEST_P(passed_numbers, that_the_process_has_no_numbers_for_are_told) {
+TEST_P(passed_numbers, beyond_the_descriptor_limit_are_reported_as_lost) {
     run([] {
         over_each([](auto& a, auto& b) {
             two_ends p;
@@ -162,7 +162,7 @@ TEST_P(passed_numbers, that_the_process_has_no_numbers_for_are_told) {
     });
 }
 
-TEST_P(passed_numbers, come_beside_credentials) {
+TEST_P(passed_numbers, arrive_beside_credentials) {
     run([] {
         over_each([](auto& a, auto& b) {
             const int on = 1;
@@ -179,7 +179,7 @@ TEST_P(passed_numbers, come_beside_credentials) {
     });
 }
 
-TEST_P(passed_numbers, end_a_read_of_a_stream_and_a_plain_one_lets_go_of_them) {
+TEST_P(passed_numbers, end_a_stream_read_and_are_closed_by_a_plain_read) {
     run([] {
         auto [a, b] = unix_stream::pair().value();
         two_ends p;
@@ -201,7 +201,7 @@ TEST_P(passed_numbers, end_a_read_of_a_stream_and_a_plain_one_lets_go_of_them) {
     });
 }
 
-TEST_P(passed_numbers, go_once_with_bytes_that_take_several_calls) {
+TEST_P(passed_numbers, are_sent_once_with_bytes_that_take_several_calls) {
     run([] {
         auto [a, b] = unix_stream::pair().value();
         two_ends p;
@@ -231,7 +231,7 @@ TEST_P(passed_numbers, go_once_with_bytes_that_take_several_calls) {
     });
 }
 
-TEST_P(passed_numbers, that_nothing_takes_are_closed) {
+TEST_P(passed_numbers, are_closed_if_no_receive_takes_them) {
     run([] {
         over_each([](auto& a, auto& b) {
             two_ends p;
@@ -277,7 +277,7 @@ TEST_P(passed_numbers, that_nothing_takes_are_closed) {
     });
 }
 
-TEST_P(passed_numbers, serve_tasks_and_refuse_what_cannot_be) {
+TEST_P(passed_numbers, serve_tasks_and_refuse_invalid_arguments) {
     run([] {
         auto [a, b] = unix_stream::pair().value();
         two_ends p;

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 class a_path : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(a_path);
 
-TEST_P(a_path, tells_the_status_of_what_it_leads_to) {
+TEST_P(a_path, reports_the_status_of_its_target) {
     run([] {
         const scratch_folder at;
         put_file(at / "a", "seven77");
@@ -61,7 +61,7 @@ TEST_P(a_path, is_renamed_removed_and_made) {
     });
 }
 
-TEST_P(a_path, that_cannot_be_says_why) {
+TEST_P(a_path, that_cannot_be_used_reports_why) {
     run([] {
         const scratch_folder at;
         const auto absent = std::errc::no_such_file_or_directory;
@@ -81,7 +81,7 @@ TEST_P(a_path, that_cannot_be_says_why) {
     });
 }
 
-TEST_P(a_path, is_changed_or_not_when_it_is_stopped_and_says_which) {
+TEST_P(a_path, reports_whether_it_was_changed_when_stopped) {
     run([] {
         const scratch_folder at;
         for (int i = 0; i != 20; ++i) {

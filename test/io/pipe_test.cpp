@@ -92,7 +92,7 @@ TEST_P(a_pipe, read_finds_the_end) {
     });
 }
 
-TEST_P(a_pipe, who_waits_to_read_is_told_the_end) {
+TEST_P(a_pipe, a_waiting_read_is_woken_by_the_end) {
     run([] {
         auto [reader, writer] = open_pipe();
         fiber closer([&] {
@@ -105,7 +105,7 @@ TEST_P(a_pipe, who_waits_to_read_is_told_the_end) {
     });
 }
 
-TEST_P(a_pipe, a_write_that_nobody_reads_is_an_error_and_no_signal) {
+TEST_P(a_pipe, a_write_without_a_reader_is_an_error_and_no_signal) {
     run([] {
         auto [reader, writer] = open_pipe();
         reader.close();
@@ -114,7 +114,7 @@ TEST_P(a_pipe, a_write_that_nobody_reads_is_an_error_and_no_signal) {
     });
 }
 
-TEST_P(a_pipe, who_waits_to_write_is_told_that_nobody_reads) {
+TEST_P(a_pipe, a_waiting_write_fails_when_the_reader_closes) {
     run([] {
         auto [reader, writer] = open_pipe();
         const std::string much(1 << 20, 'x');
@@ -165,7 +165,7 @@ TEST_P(a_pipe, serves_plain_threads) {
     far.join();
 }
 
-TEST_P(a_pipe, an_end_that_was_moved_from_or_never_was_says_so) {
+TEST_P(a_pipe, refuses_use_when_moved_from_or_empty) {
     run([] {
         auto [reader, writer] = open_pipe();
         const auto there = std::pair(std::move(reader), std::move(writer));
@@ -202,7 +202,7 @@ TEST_P(a_pipe, a_second_reader_is_refused) {
     });
 }
 
-TEST_P(a_pipe, keeps_its_timeouts) {
+TEST_P(a_pipe, honours_its_timeouts) {
     run([] {
         auto [reader, writer] = open_pipe();
         reader.set_options({.read_timeout = 1ms});
@@ -232,7 +232,7 @@ TEST_P(a_pipe, a_stop_ends_a_read) {
     });
 }
 
-TEST_P(a_pipe, close_ends_a_read_at_its_own_end) {
+TEST_P(a_pipe, close_ends_a_read_of_the_same_end) {
     run([] {
         auto [reader, writer] = open_pipe();
         std::error_code how;
@@ -248,7 +248,7 @@ TEST_P(a_pipe, close_ends_a_read_at_its_own_end) {
     });
 }
 
-TEST_P(a_pipe, what_is_like_one_can_be_adopted) {
+TEST_P(a_pipe, can_be_adopted_from_a_fifo) {
     run([] {
         const std::string path = ::testing::TempDir() + "weft.fifo." + std::to_string(::getpid());
         ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);

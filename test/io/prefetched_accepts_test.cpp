@@ -38,7 +38,7 @@ protected:
 };
 INSTANTIATE_ON_DRIVERS(accepting_ahead);
 
-TEST_P(accepting_ahead, gives_connections_in_the_order_in_which_they_came) {
+TEST_P(accepting_ahead, returns_connections_in_order_of_arrival) {
     run([] {
         tcp_listener l = bound();
         for (int round = 0; round < 3; ++round) {
@@ -53,7 +53,7 @@ TEST_P(accepting_ahead, gives_connections_in_the_order_in_which_they_came) {
     });
 }
 
-TEST_P(accepting_ahead, takes_few_that_nobody_asks_for_and_closes_them_with_the_listener) {
+TEST_P(accepting_ahead, limits_unclaimed_connections_and_leaks_none) {
     run([] {
         const long before = descriptor_count();
         {
@@ -76,7 +76,7 @@ TEST_P(accepting_ahead, takes_few_that_nobody_asks_for_and_closes_them_with_the_
     });
 }
 
-TEST_P(accepting_ahead, without_memory_begins_later) {
+TEST_P(accepting_ahead, starts_later_after_a_lack_of_memory) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
     run([] {
         tcp_listener l = bound();
@@ -92,7 +92,7 @@ TEST_P(accepting_ahead, without_memory_begins_later) {
     });
 }
 
-TEST_P(accepting_ahead, closes_what_nobody_took) {
+TEST_P(accepting_ahead, closes_connections_that_were_not_accepted) {
     run([] {
         const long before = descriptor_count();
         for (const bool by_destructor : {false, true}) {
@@ -118,7 +118,7 @@ TEST_P(accepting_ahead, closes_what_nobody_took) {
     });
 }
 
-TEST_P(accepting_ahead, who_waits_can_be_stopped_and_killed) {
+TEST_P(accepting_ahead, a_waiting_accept_can_be_stopped_and_killed) {
     const long before = descriptor_count();
     tcp_listener l = bound();
     run([&] {
@@ -154,7 +154,7 @@ TEST_P(accepting_ahead, who_waits_can_be_stopped_and_killed) {
     EXPECT_LE(descriptor_count(), before);
 }
 
-TEST_P(accepting_ahead, tells_all_who_wait_that_it_was_closed) {
+TEST_P(accepting_ahead, a_close_ends_all_waiting_accepts) {
     run([] {
         tcp_listener l = bound();
         std::vector<fiber> all;
@@ -203,7 +203,7 @@ TEST_P(accepting_ahead, several_loops_share_a_listener) {
     }
 }
 
-TEST_P(accepting_ahead, another_loop_takes_over_what_one_has_left) {
+TEST_P(accepting_ahead, another_loop_takes_over_when_one_has_ended) {
     const long before = descriptor_count();
     {
         tcp_listener l = bound();
@@ -230,7 +230,7 @@ TEST_P(accepting_ahead, another_loop_takes_over_what_one_has_left) {
     EXPECT_LE(descriptor_count(), before);
 }
 
-TEST_P(accepting_ahead, a_call_of_ones_own_does_not_block) {
+TEST_P(accepting_ahead, an_accept_on_a_plain_thread_keeps_the_listener_nonblocking) {
     tcp_listener l = bound();
     run([&] {
         const auto client = clients_of(l, 1);
@@ -249,7 +249,7 @@ TEST_P(accepting_ahead, a_call_of_ones_own_does_not_block) {
 }
 
 // The system ends a multishot accept if the listener does not block.
-TEST(reserve_fd, leaves_a_listener_that_a_driver_serves_as_that_needs_it) {
+TEST(reserve_fd, keeps_a_listener_blocking_while_a_driver_serves_it) {
     tcp_listener l = weft::testing::any_listener();
     const auto ahead = std::make_shared<weft::detail::prefetched_accepts>(
         weft::descriptor_ref::find(l.native_handle()));

@@ -67,7 +67,7 @@ bool is_number_free(::pid_t id) { return ::kill(id, 0) != 0 && errno == ESRCH; }
 // Of this thread, also those that have ended.
 std::string children() { return weft::testing::told_of_thread(::gettid(), "children"); }
 
-TEST_P(a_group, is_this_programs_unless_it_is_told_otherwise) {
+TEST_P(a_group, is_that_of_this_program_by_default) {
     run([] {
         const process p = process::spawn({"sleep", "1000"}).value();
         EXPECT_EQ(::getpgid(p.id()), ::getpgrp());
@@ -76,7 +76,7 @@ TEST_P(a_group, is_this_programs_unless_it_is_told_otherwise) {
     });
 }
 
-TEST_P(a_group, is_led_by_a_child_of_its_own) {
+TEST_P(a_group, can_be_led_by_its_child) {
     run([] {
         const process p = process::spawn({"sleep", "1000"}, {.group = child_group::own}).value();
         EXPECT_EQ(::getpgid(p.id()), p.id());
@@ -84,7 +84,7 @@ TEST_P(a_group, is_led_by_a_child_of_its_own) {
     });
 }
 
-TEST_P(a_group, may_be_in_a_session_of_its_own) {
+TEST_P(a_group, can_be_in_a_session_of_its_own) {
     run([] {
         const process p =
             process::spawn({"sleep", "1000"}, {.group = child_group::session}).value();
@@ -93,7 +93,7 @@ TEST_P(a_group, may_be_in_a_session_of_its_own) {
     });
 }
 
-TEST_P(a_group, can_be_joined_as_long_as_its_leader_is_there) {
+TEST_P(a_group, can_be_joined_until_its_leader_is_destroyed) {
     run([] {
         process leader = begun("exit 0", child_group::own);
         ASSERT_TRUE(leader.wait());  // it has ended, and is there
@@ -105,7 +105,7 @@ TEST_P(a_group, can_be_joined_as_long_as_its_leader_is_there) {
     });
 }
 
-TEST_P(a_group, that_is_none_is_joined_by_no_child) {
+TEST_P(a_group, that_does_not_exist_cannot_be_joined) {
     run([] {
         ::pid_t id = 0;
         {
@@ -126,7 +126,7 @@ TEST_P(a_group, that_is_none_is_joined_by_no_child) {
     });
 }
 
-TEST_P(a_group, is_told_a_signal_as_one) {
+TEST_P(a_group, receives_a_signal_as_a_whole) {
     run([] {
         process p = begun(with_heir, child_group::own);
         until_ready(p);
@@ -136,7 +136,7 @@ TEST_P(a_group, is_told_a_signal_as_one) {
     });
 }
 
-TEST_P(a_group, is_told_nothing_that_is_for_its_leader) {
+TEST_P(a_group, receives_no_signal_that_is_for_its_leader_alone) {
     run([] {
         process p = begun(with_heir, child_group::own);
         until_ready(p);
@@ -147,7 +147,7 @@ TEST_P(a_group, is_told_nothing_that_is_for_its_leader) {
 }
 
 // The id stays the group's until the object is destroyed.
-TEST_P(a_group, that_outlives_its_leader_can_be_told_all_the_same) {
+TEST_P(a_group, receives_signals_after_its_leader_has_exited) {
     run([] {
         process p = begun(leaves_heir, child_group::own);
         until_ready(p);
@@ -178,7 +178,7 @@ TEST_P(a_group, ends_with_the_object_of_its_leader) {
     });
 }
 
-TEST_P(a_group, is_asked_to_end_before_it_is_ended) {
+TEST_P(a_group, receives_sigterm_before_it_is_killed) {
     run([] {
         pipe_reader out;
         {
@@ -193,7 +193,7 @@ TEST_P(a_group, is_asked_to_end_before_it_is_ended) {
     });
 }
 
-TEST_P(a_group, of_a_leader_that_does_not_listen_is_ended_after_the_grace) {
+TEST_P(a_group, is_killed_after_the_grace_period_if_sigterm_is_ignored) {
     run([] {
         pipe_reader out;
         {
@@ -206,7 +206,7 @@ TEST_P(a_group, of_a_leader_that_does_not_listen_is_ended_after_the_grace) {
     });
 }
 
-TEST_P(a_group, ends_with_a_fiber_that_is_stopped_and_with_a_task_that_is_destroyed) {
+TEST_P(a_group, ends_with_a_stopped_fiber_or_a_destroyed_task) {
     run([] {
         pipe_reader out;
         fiber f([&] {
@@ -239,7 +239,7 @@ TEST_P(a_group, ends_with_a_fiber_that_is_stopped_and_with_a_task_that_is_destro
 }
 
 // No search is made for what a program that takes the status away has left of a group.
-TEST_P(a_group, of_a_leader_that_others_have_reaped_is_told_nothing) {
+TEST_P(a_group, receives_no_signal_after_its_leader_was_reaped_elsewhere) {
     run([] {
         const process p = begun("exit 0", child_group::own);
         ASSERT_EQ(::waitpid(p.id(), nullptr, 0), p.id());
@@ -248,7 +248,7 @@ TEST_P(a_group, of_a_leader_that_others_have_reaped_is_told_nothing) {
     });
 }
 
-TEST_P(a_group, in_a_session_has_the_terminal_that_it_takes) {
+TEST_P(a_group, in_a_session_controls_the_terminal_it_takes) {
     run([] {
         int master = -1;
         int slave = -1;
@@ -270,7 +270,7 @@ TEST_P(a_group, in_a_session_has_the_terminal_that_it_takes) {
     });
 }
 
-TEST_P(a_group, takes_no_terminal_without_a_session_or_where_there_is_none) {
+TEST_P(a_group, takes_no_terminal_without_a_session_or_a_terminal) {
     run([] {
         EXPECT_EQ(
             process::spawn({"true"}, {.group = child_group::own, .takes_terminal = true}).error(),

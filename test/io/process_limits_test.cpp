@@ -59,7 +59,7 @@ TEST_P(a_limited_child, has_each_limit_and_this_program_keeps_its_own) {
     });
 }
 
-TEST_P(a_limited_child, has_this_programs_limits_where_none_is_set) {
+TEST_P(a_limited_child, inherits_limits_that_are_not_set) {
     run([] {
         EXPECT_EQ(said_by("ulimit -Sn", {.core_bytes = 0}),
                   std::to_string(mine(RLIMIT_NOFILE).rlim_cur) + "\n");
@@ -67,7 +67,7 @@ TEST_P(a_limited_child, has_this_programs_limits_where_none_is_set) {
     });
 }
 
-TEST_P(a_limited_child, is_ended_by_the_system_when_it_uses_more) {
+TEST_P(a_limited_child, is_ended_by_the_kernel_when_it_exceeds_a_limit) {
     run([] {
         const process p =
             process::spawn({"sh", "-c", "while :; do :; done"}, {.limits = {.cpu_seconds = {1, 2}}})
@@ -82,7 +82,7 @@ TEST_P(a_limited_child, is_ended_by_the_system_when_it_uses_more) {
 }
 
 // Its program cannot be linked then, and reports that through these streams.
-TEST_P(a_limited_child, of_no_more_files_than_its_streams_has_those) {
+TEST_P(a_limited_child, with_a_limit_of_three_files_keeps_its_streams) {
     run([] {
         process p = process::spawn({"sh", "-c", "exit 0"}, {.in = child_io::discarded,
                                                             .out = child_io::piped,
@@ -97,7 +97,7 @@ TEST_P(a_limited_child, of_no_more_files_than_its_streams_has_those) {
     });
 }
 
-TEST_P(a_limited_child, is_none_if_a_limit_is_refused) {
+TEST_P(a_limited_child, is_not_started_if_a_limit_is_refused) {
     run([] {
         const auto spawned = [](const process_limits& l) {
             const auto p = process::spawn({"true"}, {.in = child_io::piped, .limits = l});

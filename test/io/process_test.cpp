@@ -43,7 +43,7 @@ std::string all_of(pipe_reader& r) {
 // No process has this id, not even one that was not reaped.
 bool is_gone(::pid_t id) { return ::kill(id, 0) != 0 && errno == ESRCH; }
 
-TEST_P(child, tells_what_it_returned) {
+TEST_P(child, reports_its_exit_code) {
     run([] {
         EXPECT_TRUE(script("exit 0").wait().value().ok());
         const exit_status s = script("exit 7").wait().value();
@@ -53,7 +53,7 @@ TEST_P(child, tells_what_it_returned) {
     });
 }
 
-TEST_P(child, tells_which_signal_has_ended_it) {
+TEST_P(child, reports_the_signal_that_ended_it) {
     run([] {
         const exit_status s = script("kill -KILL $$").wait().value();
         EXPECT_FALSE(s.ok());
@@ -61,7 +61,7 @@ TEST_P(child, tells_which_signal_has_ended_it) {
     });
 }
 
-TEST_P(child, is_not_begun_by_a_text_that_the_system_would_cut) {
+TEST_P(child, is_not_started_by_text_with_an_embedded_zero) {
     run([] {
         const auto spawned = [](const std::vector<std::string>& command,
                                 const process_options& o = {}) {
@@ -77,7 +77,7 @@ TEST_P(child, is_not_begun_by_a_text_that_the_system_would_cut) {
     });
 }
 
-TEST_P(child, is_spoken_to_by_pipes) {
+TEST_P(child, communicates_through_pipes) {
     run([] {
         process p =
             process::spawn({"cat"}, {.in = child_io::piped, .out = child_io::piped}).value();
@@ -98,7 +98,7 @@ TEST_P(child, keeps_output_and_errors_apart) {
     });
 }
 
-TEST_P(child, puts_both_in_one_if_it_is_told_to) {
+TEST_P(child, can_write_output_and_errors_to_one_pipe) {
     run([] {
         process p =
             script("echo out; echo err >&2", {.out = child_io::piped, .err = child_io::as_output});
@@ -108,7 +108,7 @@ TEST_P(child, puts_both_in_one_if_it_is_told_to) {
     });
 }
 
-TEST_P(child, takes_a_number_for_a_stream) {
+TEST_P(child, takes_an_fd_as_a_stream) {
     run([] {
         int ends[2];
         ASSERT_EQ(::pipe(ends), 0);
@@ -123,7 +123,7 @@ TEST_P(child, takes_a_number_for_a_stream) {
     });
 }
 
-TEST_P(child, has_the_environment_and_the_folder_it_is_given) {
+TEST_P(child, has_the_given_environment_and_working_directory) {
     run([] {
         process p = script("echo $WEFT_HERE; pwd",
                            {.out = child_io::piped,
@@ -133,7 +133,7 @@ TEST_P(child, has_the_environment_and_the_folder_it_is_given) {
     });
 }
 
-TEST_P(child, is_none_if_there_is_no_such_program) {
+TEST_P(child, is_not_started_if_there_is_no_such_program) {
     run([] {
         EXPECT_EQ(process::spawn({"/no/such/program"}).error(),
                   std::errc::no_such_file_or_directory);
@@ -172,7 +172,7 @@ TEST_P(child, can_be_killed) {
     });
 }
 
-TEST_P(child, outlives_a_wait_that_is_over) {
+TEST_P(child, outlives_a_wait_that_ends_early) {
     run([] {
         const process p = process::spawn({"sleep", "1000"}).value();
         EXPECT_EQ(p.wait(weft::after(weft::now(), 1ms)).error(), std::errc::timed_out);
@@ -186,7 +186,7 @@ TEST_P(child, outlives_a_wait_that_is_over) {
     });
 }
 
-TEST_P(child, is_waited_for_by_many) {
+TEST_P(child, can_be_waited_for_by_many) {
     run([] {
         const process p = process::spawn({"sleep", "1000"}).value();
         int sum = 0;
@@ -215,7 +215,7 @@ TEST_P(child, serves_plain_threads) {
     std::thread([] { EXPECT_EQ(script("exit 4").wait().value().code, 4); }).join();
 }
 
-TEST_P(child, is_asked_to_end_by_the_destructor) {
+TEST_P(child, receives_sigterm_from_the_destructor) {
     run([] {
         pipe_reader out;
         ::pid_t id = 0;
@@ -232,7 +232,7 @@ TEST_P(child, is_asked_to_end_by_the_destructor) {
     });
 }
 
-TEST_P(child, is_ended_by_the_destructor_if_it_does_not_listen) {
+TEST_P(child, is_killed_by_the_destructor_if_it_ignores_sigterm) {
     run([] {
         ::pid_t id = 0;
         {
@@ -246,7 +246,7 @@ TEST_P(child, is_ended_by_the_destructor_if_it_does_not_listen) {
     });
 }
 
-TEST_P(child, is_reaped_by_whoever_leaves_it) {
+TEST_P(child, is_reaped_when_its_object_is_destroyed_or_assigned_to) {
     ::pid_t of_thread = 0;
     std::thread([&] { of_thread = process::spawn({"sleep", "1000"}).value().id(); }).join();
     EXPECT_TRUE(is_gone(of_thread));
@@ -267,7 +267,7 @@ TEST_P(child, is_reaped_by_whoever_leaves_it) {
     });
 }
 
-TEST_P(child, is_reaped_by_a_fiber_that_is_stopped) {
+TEST_P(child, is_reaped_when_its_fiber_is_stopped) {
     run([] {
         ::pid_t id = 0;
         fiber f([&] {
@@ -282,7 +282,7 @@ TEST_P(child, is_reaped_by_a_fiber_that_is_stopped) {
     });
 }
 
-TEST_P(child, hears_signals_that_this_program_does_not) {
+TEST_P(child, receives_signals_that_this_program_does_not) {
     run([] {
         const auto s = weft::signal_set::open({SIGTERM}).value();
         const auto before = ::signal(SIGPIPE, SIG_IGN);

@@ -61,7 +61,7 @@ void passes_all(Left& first, Left& from, Right& to, Right& last) {
     EXPECT_TRUE(all_of(last) == text);
 }
 
-TEST_P(a_relay, passes_all_until_the_end) {
+TEST_P(a_relay, forwards_all_until_the_end) {
     run([] {
         connection left = connected();
         connection right = connected();
@@ -76,7 +76,7 @@ TEST_P(a_relay, passes_all_until_the_end) {
 }
 
 // As a read does. splice(2) finds nothing before an urgent byte, or an end.
-TEST_P(a_relay, passes_what_lies_behind_urgent_data) {
+TEST_P(a_relay, forwards_bytes_after_urgent_data) {
     run([] {
         for (const bool waits : {true, false}) {
             connection left = connected();
@@ -105,7 +105,7 @@ TEST_P(a_relay, passes_what_lies_behind_urgent_data) {
     });
 }
 
-TEST_P(a_relay, takes_no_more_than_it_is_asked_for) {
+TEST_P(a_relay, forwards_no_more_than_its_limit) {
     run([] {
         connection left = connected();
         connection right = connected();
@@ -165,7 +165,7 @@ TEST_P(a_relay, loses_nothing_when_it_ends_early) {
     });
 }
 
-TEST_P(a_relay, says_why_it_ended) {
+TEST_P(a_relay, reports_why_it_ended) {
     run([] {
         {
             connection left = connected();
@@ -204,7 +204,7 @@ TEST_P(a_relay, says_why_it_ended) {
     });
 }
 
-TEST_P(a_relay, has_the_turns_of_both_streams) {
+TEST_P(a_relay, excludes_other_operations_in_its_two_directions) {
     run([] {
         connection left = connected();
         connection right = connected();

@@ -61,7 +61,7 @@ known_name::known_name(std::string name, const std::vector<std::string>& address
     known().names[name_] = std::move(fresh);
 }
 known_name::~known_name() {
-    let_go();
+    release();
     const std::lock_guard held(known().lock);
     known().names.erase(name_);
 }
@@ -69,7 +69,7 @@ void known_name::hold() {
     const std::lock_guard held(known().lock);
     known().names[name_]->held = true;
 }
-void known_name::let_go() {
+void known_name::release() {
     const std::lock_guard held(known().lock);
     known().names[name_]->held = false;
     known().changed.notify_all();
@@ -134,7 +134,7 @@ void in_a_fiber(F f) {
     l.run();
 }
 
-TEST(resolver, an_address_is_its_own_answer) {
+TEST(resolver, resolves_an_address_to_itself) {
     resolver r;
     EXPECT_EQ(r.resolve("127.0.0.1", 80).value(),
               std::vector{endpoint(ip_address::loopback(), 80)});
@@ -142,7 +142,7 @@ TEST(resolver, an_address_is_its_own_answer) {
     EXPECT_EQ(r.call_count(), 0u);
 }
 
-TEST(resolver, knows_this_machine) {
+TEST(resolver, resolves_localhost) {
     in_a_fiber([] {
         resolver r;
         const std::vector<endpoint> all = r.resolve("localhost", 7000).value();
@@ -154,7 +154,7 @@ TEST(resolver, knows_this_machine) {
     });
 }
 
-TEST(resolver, keeps_an_answer_for_a_while) {
+TEST(resolver, caches_an_answer_for_a_while) {
     in_a_fiber([] {
         resolver r({.keep = 1h});
         EXPECT_TRUE(r.resolve("localhost", 1));
@@ -170,7 +170,7 @@ TEST(resolver, keeps_an_answer_for_a_while) {
     });
 }
 
-TEST(resolver, asks_once_for_all_who_ask_at_once) {
+TEST(resolver, makes_one_call_for_concurrent_look_ups) {
     in_a_fiber([] {
         resolver r;
         std::vector<fiber> all;
@@ -184,7 +184,7 @@ TEST(resolver, asks_once_for_all_who_ask_at_once) {
 }
 
 // A name for which no network is queried.
-TEST(resolver, says_why_there_is_no_answer) {
+TEST(resolver, reports_why_there_is_no_answer) {
     in_a_fiber([] {
         resolver r;
         const auto none = r.resolve("bad name", 1);
@@ -196,7 +196,7 @@ TEST(resolver, says_why_there_is_no_answer) {
     });
 }
 
-TEST(resolver, does_not_ask_for_what_stands_before_a_zero) {
+TEST(resolver, refuses_a_name_with_an_embedded_zero) {
     in_a_fiber([] {
         resolver r;
         const std::string name("localhost\0.evil", 15);
@@ -215,7 +215,7 @@ TEST(resolver, serves_a_task) {
     EXPECT_GE(weft::sync_wait(t()), 1u);
 }
 
-TEST(resolver, who_is_stopped_does_not_wait_for_the_answer) {
+TEST(resolver, a_stopped_fiber_does_not_wait_for_the_answer) {
     weft::blocking_pool busy({.max_threads = 1});
     std::mutex held;
     held.lock();
@@ -237,7 +237,7 @@ using weft::testing::known_name;
 
 constexpr auto by_system = weft::resolver_backend::getaddrinfo;
 
-TEST(resolver, keeps_the_names_that_were_used_last) {
+TEST(resolver, caches_the_most_recently_used_names) {
     const known_name a("a.known", {"127.0.0.1"});
     const known_name b("b.known", {"127.0.0.1"});
     const known_name c("c.known", {"127.0.0.1"});
@@ -252,7 +252,7 @@ TEST(resolver, keeps_the_names_that_were_used_last) {
     });
 }
 
-TEST(resolver, lets_an_answer_go_that_holds_no_more_before_one_that_does) {
+TEST(resolver, evicts_an_expired_answer_before_a_valid_one) {
     const known_name a("a.known", {"127.0.0.1"});
     in_a_fiber([&] {
         resolver r({.keep = 1h, .max_cache_entry_count = 2, .by = by_system});
@@ -264,7 +264,7 @@ TEST(resolver, lets_an_answer_go_that_holds_no_more_before_one_that_does) {
     });
 }
 
-TEST(resolver, keeps_no_more_names_than_it_may) {
+TEST(resolver, caches_no_more_names_than_its_limit) {
     const known_name a("a.known", {"127.0.0.1"});
     const known_name b("b.known", {"127.0.0.1"});
     in_a_fiber([&] {
@@ -278,7 +278,7 @@ TEST(resolver, keeps_no_more_names_than_it_may) {
 }
 
 // Otherwise each call for a slow name would ask for that name again.
-TEST(resolver, forgets_no_question_that_is_under_way) {
+TEST(resolver, evicts_no_query_in_progress) {
     known_name slow("a.known", {"127.0.0.1"});
     known_name other("b.known", {"127.0.0.1"});
     slow.hold();
@@ -293,14 +293,14 @@ TEST(resolver, forgets_no_question_that_is_under_way) {
         EXPECT_EQ(other.asked(), 2u) << "and not kept";
         all.emplace_back(ask);
         weft::this_fiber::yield();
-        slow.let_go();
+        slow.release();
         for (fiber& f : all) f.join();
         EXPECT_EQ(answers, 2u);
         EXPECT_EQ(slow.asked(), 1u);
     });
 }
 
-TEST(resolver, names_without_an_answer_keep_no_other_call_waiting) {
+TEST(resolver, names_without_an_answer_delay_no_other_call) {
     std::list<known_name> silent;
     for (int i = 0; i < 80; ++i)
         silent
@@ -321,11 +321,11 @@ TEST(resolver, names_without_an_answer_keep_no_other_call_waiting) {
         bool ran = false;
         try {
             const weft::timeout_scope limit(2s);
-            ran = weft::blocking([] { return true; });
+            ran = weft::run_blocking([] { return true; });
         } catch (const weft::stopped&) {
         }
         EXPECT_TRUE(ran);
-        for (known_name& n : silent) n.let_go();
+        for (known_name& n : silent) n.release();
         for (fiber& f : all) f.join();
     });
 }

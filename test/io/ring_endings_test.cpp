@@ -8,7 +8,7 @@ namespace {
 
 using weft::detail::ring_endings;
 
-TEST(ring_endings, gives_what_was_left_in_order_and_once) {
+TEST(ring_endings, returns_each_key_once_and_in_order) {
     ring_endings all;
     std::uint64_t key = 0;
     EXPECT_FALSE(all.take(key));

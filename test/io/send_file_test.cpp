@@ -27,7 +27,7 @@ INSTANTIATE_ON_DRIVERS(sent_file);
 
 file file_with(const std::string& text) { return file::adopt(file_of(text)).value(); }
 
-TEST_P(sent_file, comes_whole_and_from_its_place) {
+TEST_P(sent_file, arrives_whole_from_the_given_offset) {
     run([] {
         const std::string text = bytes_unlike(20 << 20);
         file f = file_with(text);
@@ -78,7 +78,7 @@ TEST_P(sent_file, lets_others_run_meanwhile) {
     });
 }
 
-TEST_P(sent_file, that_is_shorter_says_how_much_was_sent) {
+TEST_P(sent_file, that_is_shorter_reports_how_much_was_sent) {
     run([] {
         file f = file_with("short");
         auto c = weft::testing::connected();
@@ -93,7 +93,7 @@ TEST_P(sent_file, that_is_shorter_says_how_much_was_sent) {
     });
 }
 
-TEST_P(sent_file, that_is_truncated_meanwhile_says_how_much_was_sent) {
+TEST_P(sent_file, that_is_truncated_meanwhile_reports_how_much_was_sent) {
     run([] {
         file f = file_with(std::string(32 << 20, 'x'));
         auto c = weft::testing::connected();
@@ -131,7 +131,7 @@ TEST_P(sent_file, that_is_no_regular_file_is_refused) {
 }
 
 // SIGPIPE would end the test: its default is in force.
-TEST_P(sent_file, to_a_peer_that_has_gone_is_an_error_and_no_signal) {
+TEST_P(sent_file, to_a_closed_peer_is_an_error_and_no_signal) {
     run([] {
         file f = file_with(std::string(32 << 20, 'x'));
         auto c = weft::testing::connected();
@@ -142,7 +142,7 @@ TEST_P(sent_file, to_a_peer_that_has_gone_is_an_error_and_no_signal) {
     });
 }
 
-TEST_P(sent_file, ends_by_a_timeout_with_what_was_sent) {
+TEST_P(sent_file, ends_at_a_timeout_and_reports_what_was_sent) {
     run([] {
         file f = file_with(std::string(32 << 20, 'x'));
         auto c = weft::testing::connected();

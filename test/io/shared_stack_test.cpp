@@ -84,7 +84,7 @@ TEST_P(on_a_shared_stack, servers_and_clients_keep_their_bytes) {
     EXPECT_GT(group_.stats().copies, 100u);
 }
 
-TEST_P(on_a_shared_stack, lines_are_read_into_a_string_of_the_stack) {
+TEST_P(on_a_shared_stack, lines_are_read_into_a_string_on_the_stack) {
     run([&] {
         auto c = weft::testing::connected();
         fiber reader = begin([&] {
@@ -106,7 +106,7 @@ TEST_P(on_a_shared_stack, lines_are_read_into_a_string_of_the_stack) {
     });
 }
 
-TEST_P(on_a_shared_stack, datagrams_and_pipes_and_names) {
+TEST_P(on_a_shared_stack, datagrams_pipes_and_name_look_ups_work) {
     run([&] {
         weft::udp_socket a = weft::udp_socket::bind("127.0.0.1:0").value();
         weft::udp_socket b = weft::udp_socket::bind("127.0.0.1:0").value();
@@ -131,7 +131,7 @@ TEST_P(on_a_shared_stack, datagrams_and_pipes_and_names) {
     });
 }
 
-TEST_P(on_a_shared_stack, a_file_with_its_buffer_elsewhere) {
+TEST_P(on_a_shared_stack, a_file_works_with_a_buffer_off_the_stack) {
     const std::string path =
         (std::filesystem::temp_directory_path() / "weft-shared-stack-test").string();
     run([&] {
@@ -147,7 +147,7 @@ TEST_P(on_a_shared_stack, a_file_with_its_buffer_elsewhere) {
     std::filesystem::remove(path);
 }
 
-TEST_P(on_a_shared_stack, a_session_that_is_stopped_ends) {
+TEST_P(on_a_shared_stack, a_stopped_session_ends) {
     run([&] {
         auto c = weft::testing::connected();
         fiber session = begin([&] { serve(c.server); });
@@ -172,7 +172,7 @@ void writes_a_file_from_a_shared_stack() {
     l.run();
 }
 
-TEST(on_a_shared_stack_death, the_buffer_of_a_file) {
+TEST(on_a_shared_stack_death, a_file_operation_refuses_a_buffer_on_the_stack) {
     if (!weft::testing::locals_lie_on_the_stack) GTEST_SKIP() << "locals are kept elsewhere";
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // a file is opened by a thread
     EXPECT_DEATH(writes_a_file_from_a_shared_stack(),

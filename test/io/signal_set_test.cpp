@@ -28,7 +28,7 @@ bool blocks(int number) {
     return ::sigismember(&s, number) == 1;
 }
 
-TEST_P(signals, tells_which_and_from_whom) {
+TEST_P(signals, report_which_signal_came_and_its_sender) {
     run([] {
         const signal_set s = signal_set::open({SIGUSR1, SIGTERM}).value();
         to_all_of_us(SIGTERM);
@@ -40,7 +40,7 @@ TEST_P(signals, tells_which_and_from_whom) {
     });
 }
 
-TEST_P(signals, tells_what_was_sent_with_it) {
+TEST_P(signals, report_the_value_sent_with_them) {
     run([] {
         const signal_set s = signal_set::open({SIGRTMIN + 1}).value();
         for (int n : {17, -4}) ASSERT_EQ(::sigqueue(::getpid(), SIGRTMIN + 1, {.sival_int = n}), 0);
@@ -51,7 +51,7 @@ TEST_P(signals, tells_what_was_sent_with_it) {
     });
 }
 
-TEST_P(signals, waits_for_one) {
+TEST_P(signals, can_be_waited_for) {
     run([] {
         const signal_set s = signal_set::open({SIGUSR1}).value();
         for (int i = 0; i < 5; ++i) {
@@ -65,7 +65,7 @@ TEST_P(signals, waits_for_one) {
     });
 }
 
-TEST_P(signals, tells_each_once) {
+TEST_P(signals, are_each_delivered_once) {
     run([] {
         const signal_set s = signal_set::open({SIGUSR1, SIGUSR2}).value();
         to_all_of_us(SIGUSR1);
@@ -99,7 +99,7 @@ TEST_P(signals, serves_plain_threads) {
 }
 
 // A signal for a thread that does not block it: by default it would end the program.
-TEST_P(signals, reach_the_set_from_threads_that_were_there_before) {
+TEST_P(signals, reach_the_set_from_threads_that_started_before_it) {
     if (WEFT_TEST_TSAN) GTEST_SKIP() << "ThreadSanitizer runs handlers later, with its own mask";
     // One signal of the first kind is queued, and all of the other.
     for (const int number : {SIGUSR1, SIGRTMIN + 1}) {
@@ -164,7 +164,7 @@ TEST_P(signals, refuses_what_cannot_be_waited_for) {
     });
 }
 
-TEST_P(signals, do_after_it_what_they_did_before) {
+TEST_P(signals, have_their_former_action_again_after_the_set) {
     static volatile ::sig_atomic_t handled;
     handled = 0;
     struct ::sigaction mine{};
@@ -190,7 +190,7 @@ TEST_P(signals, do_after_it_what_they_did_before) {
     ::sigaction(SIGUSR1, &before, nullptr);
 }
 
-TEST_P(signals, stay_blocked_if_they_were) {
+TEST_P(signals, stay_blocked_if_they_were_blocked_before) {
     ::sigset_t mine;
     ::sigemptyset(&mine);
     ::sigaddset(&mine, SIGUSR2);

@@ -53,7 +53,7 @@ TEST_P(a_standard_stream, a_file_is_read_to_its_end) {
 }
 
 // As a shell's `read` does, what is read here is not there for the next program.
-TEST_P(a_standard_stream, a_file_is_read_from_the_place_of_its_opening_on) {
+TEST_P(a_standard_stream, a_file_is_read_at_its_shared_offset) {
     run([] {
         const in_place_of zero(0, file_of("some bytes"));
         auto in = weft::standard_input().value();
@@ -84,7 +84,7 @@ TEST_P(a_standard_stream, a_file_is_written_whole) {
     });
 }
 
-TEST_P(a_standard_stream, a_pipe_stays_as_it_was_for_the_others) {
+TEST_P(a_standard_stream, a_pipe_stays_blocking_for_other_users) {
     run([] {
         int ends[2];
         ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -102,7 +102,7 @@ TEST_P(a_standard_stream, a_pipe_stays_as_it_was_for_the_others) {
     });
 }
 
-TEST_P(a_standard_stream, a_terminal_stays_as_it_was_for_the_others) {
+TEST_P(a_standard_stream, a_terminal_stays_blocking_for_other_users) {
     run([] {
         const int far = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
         ASSERT_GE(far, 0);
@@ -131,7 +131,7 @@ TEST_P(a_standard_stream, a_terminal_stays_as_it_was_for_the_others) {
 }
 
 // A second open of a master would make another pty.
-TEST_P(a_standard_stream, the_master_of_a_terminal_is_that_master) {
+TEST_P(a_standard_stream, a_pty_master_is_not_opened_again) {
     run([] {
         const int master = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
         ASSERT_GE(master, 0);
@@ -148,7 +148,7 @@ TEST_P(a_standard_stream, the_master_of_a_terminal_is_that_master) {
     });
 }
 
-TEST_P(a_standard_stream, a_socket_stays_as_it_was_for_the_others) {
+TEST_P(a_standard_stream, a_socket_stays_blocking_for_other_users) {
     run([] {
         int ends[2];
         ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
@@ -171,7 +171,7 @@ TEST_P(a_standard_stream, a_socket_stays_as_it_was_for_the_others) {
     });
 }
 
-TEST_P(a_standard_stream, the_null_device_is_empty_and_takes_all) {
+TEST_P(a_standard_stream, the_null_device_is_empty_and_accepts_all_writes) {
     run([] {
         const in_place_of zero(0, ::open("/dev/null", O_RDONLY | O_CLOEXEC));
         const in_place_of two(2, ::open("/dev/null", O_WRONLY | O_CLOEXEC));
@@ -183,7 +183,7 @@ TEST_P(a_standard_stream, the_null_device_is_empty_and_takes_all) {
 }
 
 // What cannot be opened a second time, as a pipe of another user.
-TEST_P(a_standard_stream, that_is_shared_does_not_block_while_anything_holds_it) {
+TEST_P(a_standard_stream, that_is_shared_is_nonblocking_while_in_use) {
     run([] {
         const in_place_of zero(0, ::eventfd(0, EFD_CLOEXEC));
         {

@@ -12,7 +12,7 @@ namespace {
 using weft::detail::io_entry;
 using weft::detail::stream_core;
 
-TEST(a_stream_core, has_a_turn_to_read_and_another_to_write) {
+TEST(a_stream_core, has_separate_flags_for_a_reader_and_a_writer) {
     stream_core c;
     EXPECT_FALSE(c.turn(true).exchange(true));
     EXPECT_FALSE(c.turn(false).load());
@@ -20,7 +20,7 @@ TEST(a_stream_core, has_a_turn_to_read_and_another_to_write) {
     EXPECT_TRUE(c.turn(true).load());
 }
 
-TEST(a_stream_core, owns_what_it_holds) {
+TEST(a_stream_core, owns_its_descriptor) {
     std::array<int, 2> pair{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
     {
@@ -35,7 +35,7 @@ TEST(a_stream_core, owns_what_it_holds) {
     ::close(pair[1]);
 }
 
-TEST(a_stream_core, tells_tcp_from_what_nothing_is_proven_of) {
+TEST(a_stream_core, recognises_a_tcp_socket) {
     const int tcp = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const int local = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     EXPECT_EQ(weft::detail::kind_of_socket(tcp), io_entry::short_is_all);

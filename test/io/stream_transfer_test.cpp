@@ -87,7 +87,7 @@ std::string looks_of(weft::fiber_options how, int wakes) {
     return looks;
 }
 
-TEST_P(a_transfer, is_looked_for_on_the_stack_of_the_loop_and_a_wake_in_vain_does_not_switch) {
+TEST_P(a_transfer, is_checked_on_the_loops_stack_without_a_switch) {
     run([] {
         const bool given = GetParam() == weft::io_kind::io_uring;
         EXPECT_EQ(looks_of({}, 0), "l");
@@ -95,7 +95,7 @@ TEST_P(a_transfer, is_looked_for_on_the_stack_of_the_loop_and_a_wake_in_vain_doe
     });
 }
 
-TEST_P(a_transfer, is_looked_for_when_the_shared_stack_is_back_on_which_its_buffer_lies) {
+TEST_P(a_transfer, is_checked_on_the_fiber_if_its_buffer_is_on_a_shared_stack) {
     run([] {
         weft::shared_stack_group group;
         EXPECT_EQ(looks_of({.shared = &group}, 1), "ff");
@@ -128,11 +128,11 @@ void end_as_bytes_come(weft::stream_options o, void (*end)(fiber&)) {
     EXPECT_EQ(b[0], std::byte{'x'});
 }
 
-TEST_P(a_transfer, that_went_from_the_line_to_the_driver_loses_no_byte_to_a_stop) {
+TEST_P(a_transfer, moved_from_queue_to_driver_loses_no_byte_to_a_stop) {
     run([] { end_as_bytes_come({}, [](fiber& reader) { reader.request_stop(); }); });
 }
 
-TEST_P(a_transfer, that_went_from_the_line_to_the_driver_loses_no_byte_to_its_deadline) {
+TEST_P(a_transfer, moved_from_queue_to_driver_loses_no_byte_to_its_deadline) {
     run([] {
         end_as_bytes_come({.read_timeout = 20ms}, [](fiber&) {
             std::this_thread::sleep_for(30ms);  // the timer and the bytes are due together
@@ -140,7 +140,7 @@ TEST_P(a_transfer, that_went_from_the_line_to_the_driver_loses_no_byte_to_its_de
     });
 }
 
-TEST_P(a_transfer, that_was_woken_in_vain_is_stopped_and_late_as_before) {
+TEST_P(a_transfer, can_time_out_or_be_stopped_after_a_spurious_wake) {
     run([] {
         connection c = connected();
         c.server.set_options({.read_timeout = 20ms});
@@ -168,7 +168,7 @@ TEST_P(a_transfer, that_was_woken_in_vain_is_stopped_and_late_as_before) {
     });
 }
 
-TEST_P(a_transfer, of_a_fiber_that_is_ended_between_wake_and_turn_is_gone) {
+TEST_P(a_transfer, is_cancelled_if_its_fiber_is_killed_between_wake_and_turn) {
     connection c;
     {
         weft::loop l(weft::make_io_driver(GetParam()));
@@ -189,7 +189,7 @@ TEST_P(a_transfer, of_a_fiber_that_is_ended_between_wake_and_turn_is_gone) {
     EXPECT_TRUE(entry_of(c.server).waiting[0].empty());
 }
 
-TEST_P(a_transfer, of_all_keeps_its_turn_from_the_first_part_to_the_last) {
+TEST_P(a_transfer, of_all_bytes_excludes_others_from_first_part_to_last) {
     run([] {
         connection c = connected();
         const std::string text = weft::testing::bytes_unlike(8 << 20);
@@ -208,7 +208,7 @@ TEST_P(a_transfer, of_all_keeps_its_turn_from_the_first_part_to_the_last) {
     });
 }
 
-TEST_P(a_transfer, that_is_made_at_once_tells_what_the_system_says) {
+TEST_P(a_transfer, that_completes_at_once_reports_the_kernels_result) {
     run([] {
         connection c = connected();
         EXPECT_TRUE(c.client.write_all(bytes_of("abc")));
@@ -255,7 +255,7 @@ TEST(the_size_of_a_transfer, is_small) {
 
 // It waits with a block of the cache while it waits, and only then; a frame that awaits in several
 // places has no more than that.
-TEST_P(a_transfer, keeps_nothing_in_the_frame_that_awaits) {
+TEST_P(a_transfer, stores_nothing_in_the_awaiting_frame) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     run([] {
         const auto used = [] { return weft::block_cache::stats().used_bytes; };
@@ -282,7 +282,7 @@ TEST_P(a_transfer, keeps_nothing_in_the_frame_that_awaits) {
     });
 }
 
-TEST_P(a_transfer, tells_that_there_is_no_memory_to_wait_with) {
+TEST_P(a_transfer, reports_that_there_is_no_memory_to_wait_with) {
     run([] {
         open_stream s(connected().server);
         std::array<std::byte, 8> b;
@@ -330,7 +330,7 @@ private:
     taken* all_ = nullptr;
 };
 
-TEST_P(a_transfer, gives_its_turn_back_where_there_is_no_memory_to_wait_with) {
+TEST_P(a_transfer, releases_its_direction_after_a_lack_of_memory) {
     if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "it ends the program";
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "their address space has no limit";
     run([&] {
@@ -362,7 +362,7 @@ TEST_P(a_transfer, gives_its_turn_back_where_there_is_no_memory_to_wait_with) {
 }
 
 // Beside the user's own frame, and what the switch needs.
-TEST_P(a_transfer, of_a_shared_stack_has_little_of_it_copied) {
+TEST_P(a_transfer, on_a_shared_stack_has_few_bytes_copied) {
     if (WEFT_DEBUG || WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "frames are as large as they are";
     run([] {
         weft::shared_stack_group group;

@@ -178,7 +178,7 @@ std::pair<unix_stream, unix_stream> with_ready_data() {
     return {std::move(writer), std::move(reader)};
 }
 
-TEST_F(system_calls, for_ready_data_are_the_reads_alone) {
+TEST_F(system_calls, for_ready_data_are_the_reads_only) {
     BILL_OR_SKIP(b, [] {
         auto [writer, reader] = with_ready_data();
         std::string s(chunk_bytes, 0);
@@ -212,7 +212,7 @@ TEST_F(system_calls, of_a_task_are_those_of_a_fiber) {
 
 // A read that returns less than the buffer holds has read everything: no second read checks for
 // more.
-TEST_F(system_calls, for_a_wait_are_the_wait_and_no_read_in_vain) {
+TEST_F(system_calls, for_a_wait_include_no_futile_read) {
     BILL_OR_SKIP(b, [] {
         auto [writer, reader] = with_ready_data();
         std::string s(chunk_bytes * reads + 1, 0);
@@ -230,7 +230,7 @@ TEST_F(system_calls, for_a_wait_are_the_wait_and_no_read_in_vain) {
     EXPECT_EQ(b.controls + b.in_vain + b.others, 0);
 }
 
-TEST_F(system_calls, for_an_echo_are_two_a_request_and_a_share_of_the_waits) {
+TEST_F(system_calls, for_an_echo_are_two_per_request_and_a_share_of_the_waits) {
     constexpr int connections = 32, rounds = 20;
     BILL_OR_SKIP(b, [] {
         std::vector<connection> all;

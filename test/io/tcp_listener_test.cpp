@@ -30,7 +30,7 @@ using weft::testing::room;
 class listener : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(listener);
 
-TEST_P(listener, accepts_who_connects) {
+TEST_P(listener, accepts_a_connection) {
     run([] {
         tcp_listener l = any_listener();
         tcp_stream c = tcp_stream::connect(l.local_endpoint()).value();
@@ -39,7 +39,7 @@ TEST_P(listener, accepts_who_connects) {
     });
 }
 
-TEST_P(listener, waits_for_who_connects) {
+TEST_P(listener, waits_for_a_connection) {
     run([] {
         tcp_listener l = any_listener();
         bool accepted = false;
@@ -52,7 +52,7 @@ TEST_P(listener, waits_for_who_connects) {
     });
 }
 
-TEST_P(listener, serves_many_who_accept) {
+TEST_P(listener, serves_many_concurrent_accepts) {
     run([] {
         tcp_listener l = any_listener();
         std::vector<fiber> servers;
@@ -68,7 +68,7 @@ TEST_P(listener, serves_many_who_accept) {
     });
 }
 
-TEST_P(listener, tells_who_waits_that_it_was_closed) {
+TEST_P(listener, ends_a_waiting_accept_when_closed) {
     run([] {
         tcp_listener l = any_listener();
         std::error_code how;
@@ -81,7 +81,7 @@ TEST_P(listener, tells_who_waits_that_it_was_closed) {
     });
 }
 
-TEST_P(listener, says_why_it_cannot_be) {
+TEST_P(listener, reports_why_it_cannot_be_bound) {
     run([] {
         tcp_listener l = any_listener();
         EXPECT_EQ(tcp_listener::bind(l.local_endpoint()).error(), std::errc::address_in_use);
@@ -105,7 +105,7 @@ int option_of(int number, int level, int name) {
     return ::getsockopt(number, level, name, &value, &size) == 0 ? value : -1;
 }
 
-TEST_P(listener, shares_a_port_of_ipv6_with_ipv4_if_it_is_asked_to) {
+TEST_P(listener, can_share_an_ipv6_port_with_ipv4) {
     run([] {
         auto v6 = tcp_listener::bind("[::]:0", {.only_v6 = true});
         if (!v6) return;  // a machine without IPv6
@@ -121,7 +121,7 @@ TEST_P(listener, shares_a_port_of_ipv6_with_ipv4_if_it_is_asked_to) {
     });
 }
 
-TEST_P(listener, takes_first_bytes_with_the_first_packet) {
+TEST_P(listener, can_enable_tcp_fast_open) {
     run([] {
         tcp_listener l = tcp_listener::bind("127.0.0.1:0", {.fast_open = 7}).value();
         EXPECT_EQ(option_of(l.native_handle(), IPPROTO_TCP, TCP_FASTOPEN), 7);
@@ -129,7 +129,7 @@ TEST_P(listener, takes_first_bytes_with_the_first_packet) {
     });
 }
 
-TEST_P(listener, accepts_who_has_sent_something_if_it_is_asked_to) {
+TEST_P(listener, can_defer_an_accept_until_data_arrives) {
     run([] {
         tcp_listener l = tcp_listener::bind("127.0.0.1:0", {.defer_accept = 5s}).value();
         EXPECT_GE(option_of(l.native_handle(), IPPROTO_TCP, TCP_DEFER_ACCEPT), 5);
@@ -140,7 +140,7 @@ TEST_P(listener, accepts_who_has_sent_something_if_it_is_asked_to) {
     });
 }
 
-TEST_P(listener, is_adopted_by_its_number) {
+TEST_P(listener, can_be_adopted_from_an_fd) {
     run([] {
         const int number = ::socket(AF_INET, SOCK_STREAM, 0);
         ASSERT_EQ(::listen(number, 5), 0);  // at any port
@@ -177,7 +177,7 @@ TEST_P(listener, does_not_adopt_what_does_not_listen) {
 
 // A connection that ended before it was accepted is accepted like any other: its first read reports
 // the end.
-TEST_P(listener, passes_over_who_is_gone) {
+TEST_P(listener, serves_on_after_a_connection_aborted_before_accept) {
     run([] {
         tcp_listener l = any_listener();
         tcp_stream::connect(l.local_endpoint()).value().abort();
@@ -241,8 +241,8 @@ void without_descriptors::refuses_cleanly_and_goes_on(const weft::listen_options
     ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-TEST_P(without_descriptors, refuses_cleanly_and_goes_on) { refuses_cleanly_and_goes_on({}); }
-TEST_P(without_descriptors, refuses_cleanly_and_goes_on_accepting_ahead) {
+TEST_P(without_descriptors, refuses_cleanly_and_resumes) { refuses_cleanly_and_goes_on({}); }
+TEST_P(without_descriptors, refuses_cleanly_and_resumes_with_prefetched_accepts) {
     refuses_cleanly_and_goes_on({.multishot = true});
 }
 

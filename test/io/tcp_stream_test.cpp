@@ -43,7 +43,7 @@ TEST_P(tcp, carries_bytes_both_ways) {
     });
 }
 
-TEST_P(tcp, one_that_was_closed_leaves_the_next_opening_of_its_number_alone) {
+TEST_P(tcp, that_is_closed_leaves_the_next_user_of_its_fd_alone) {
     run([] {
         connection first = connected();
         const int number = first.server.native_handle();
@@ -67,7 +67,7 @@ TEST_P(tcp, one_that_was_closed_leaves_the_next_opening_of_its_number_alone) {
     });
 }
 
-TEST_P(tcp, one_that_was_moved_from_or_never_was_says_so) {
+TEST_P(tcp, refuses_use_when_moved_from_or_empty) {
     run([] {
         connection c = connected();
         const tcp_stream there = std::move(c.client);
@@ -95,7 +95,7 @@ TEST_P(tcp, one_that_was_moved_from_or_never_was_says_so) {
     });
 }
 
-TEST_P(tcp, read_gives_what_there_is) {
+TEST_P(tcp, read_returns_what_is_available) {
     run([] {
         connection c = connected();
         ASSERT_TRUE(c.client.write_all(bytes_of("abc")));
@@ -222,7 +222,7 @@ TEST_P(tcp, read_finds_the_end) {
     });
 }
 
-TEST_P(tcp, read_exact_tells_how_far_it_came) {
+TEST_P(tcp, read_exact_reports_how_far_it_got) {
     run([] {
         connection c = connected();
         ASSERT_TRUE(c.client.write_all(bytes_of("abc")));
@@ -234,7 +234,7 @@ TEST_P(tcp, read_exact_tells_how_far_it_came) {
     });
 }
 
-TEST_P(tcp, reads_until_a_mark) {
+TEST_P(tcp, reads_until_a_delimiter) {
     run([] {
         connection c = connected();
         ASSERT_TRUE(c.client.write_all(bytes_of("GET /\r\nHost: x\r\n\r\nrest")));
@@ -262,7 +262,7 @@ TEST_P(tcp, reads_until_a_mark) {
     });
 }
 
-TEST_P(tcp, finds_an_empty_mark_at_once) {
+TEST_P(tcp, finds_an_empty_delimiter_at_once) {
     run([] {
         connection c = connected();
         std::string text;
@@ -273,7 +273,7 @@ TEST_P(tcp, finds_an_empty_mark_at_once) {
     });
 }
 
-TEST_P(tcp, reads_no_further_for_a_mark_than_it_may) {
+TEST_P(tcp, limits_how_far_it_reads_for_a_delimiter) {
     run([] {
         connection c = connected();
         ASSERT_TRUE(c.client.write_all(bytes_of(std::string(10000, 'x') + "\n")));
@@ -284,7 +284,7 @@ TEST_P(tcp, reads_no_further_for_a_mark_than_it_may) {
     });
 }
 
-TEST_P(tcp, says_that_a_text_cannot_grow_to_its_mark) {
+TEST_P(tcp, reports_lack_of_memory_for_a_read_until_a_delimiter) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
     if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "without memory the program ends";
     run([] {
@@ -304,7 +304,7 @@ TEST_P(tcp, says_that_a_text_cannot_grow_to_its_mark) {
     });
 }
 
-TEST_P(tcp, a_peer_that_resets_is_told_as_it_is) {
+TEST_P(tcp, reports_a_reset_by_its_peer) {
     run([] {
         connection c = connected();
         c.client.abort();
@@ -314,7 +314,7 @@ TEST_P(tcp, a_peer_that_resets_is_told_as_it_is) {
     });
 }
 
-TEST_P(tcp, read_ends_at_its_timeout_and_the_stream_lives) {
+TEST_P(tcp, read_ends_at_its_timeout_and_the_stream_stays_usable) {
     run([] {
         connection c = connected();
         c.server.set_options({.read_timeout = 5ms});
@@ -367,7 +367,7 @@ TEST_P(tcp, a_stop_before_a_read_ends_it_unless_there_are_bytes) {
     });
 }
 
-TEST_P(tcp, who_waits_is_told_that_it_was_closed) {
+TEST_P(tcp, a_close_ends_a_waiting_read) {
     run([] {
         connection c = connected();
         std::error_code how;
@@ -404,7 +404,7 @@ TEST_P(tcp, a_second_reader_is_refused_at_once) {
 
 // The descriptor of a connection is soon that of another connection, and a late event of the first
 // must not be delivered to the second.
-TEST_P(tcp, a_number_that_is_used_again_gets_no_old_event) {
+TEST_P(tcp, a_reused_fd_gets_no_event_of_its_former_connection) {
     run([] {
         for (int i = 0; i < 200; ++i) {
             connection a = connected();
@@ -425,7 +425,7 @@ TEST_P(tcp, a_number_that_is_used_again_gets_no_old_event) {
     });
 }
 
-TEST_P(tcp, who_is_killed_in_a_read_leaves_the_buffer_alone) {
+TEST_P(tcp, a_kill_during_a_read_leaves_the_buffer_alone) {
     connection c;
     run([&] { c = connected(); });
     {
@@ -444,7 +444,7 @@ TEST_P(tcp, who_is_killed_in_a_read_leaves_the_buffer_alone) {
     EXPECT_TRUE(c.client.write_all(bytes_of("too late")));
 }
 
-TEST_P(tcp, connecting_to_nobody_is_refused) {
+TEST_P(tcp, connecting_to_a_closed_port_is_refused) {
     run([] {
         weft::endpoint nobody;
         {
@@ -518,7 +518,7 @@ TEST_P(tcp, takes_options) {
 }
 
 // A peer whose window stays closed is probed again and again, and acknowledges nothing new.
-TEST_P(tcp, what_nobody_reads_ends_the_connection_after_the_user_timeout) {
+TEST_P(tcp, unread_bytes_end_the_connection_at_the_user_timeout) {
     run([] {
         connection c = connected();
         ASSERT_TRUE(c.client.set_user_timeout(50ms));

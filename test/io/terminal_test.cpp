@@ -66,7 +66,7 @@ bool is_as_ever(int number) {
            (modes_of(number).c_oflag & OPOST) != 0;
 }
 
-TEST(a_terminal_scope, changes_the_modes_and_puts_them_back) {
+TEST(a_terminal_scope, changes_the_modes_and_restores_them) {
     const both_ends t;
     const ::termios before = modes_of(t.near);
     {
@@ -84,7 +84,7 @@ TEST(a_terminal_scope, changes_the_modes_and_puts_them_back) {
     EXPECT_EQ(after.c_lflag, before.c_lflag);
 }
 
-TEST(a_terminal_scope, for_keys_keeps_signals_and_what_is_written) {
+TEST(a_terminal_scope, for_keys_keeps_signals_and_output_processing) {
     const both_ends t;
     const auto keys = terminal_scope::begin(t.near, terminal_mode::keys);
     const ::termios m = modes_of(t.near);
@@ -93,7 +93,7 @@ TEST(a_terminal_scope, for_keys_keeps_signals_and_what_is_written) {
     EXPECT_NE(m.c_oflag & OPOST, 0u);
 }
 
-TEST(a_terminal_scope, for_what_is_hidden_keeps_lines) {
+TEST(a_terminal_scope, for_hidden_input_keeps_line_mode) {
     const both_ends t;
     const auto hidden = terminal_scope::begin(t.near, terminal_mode::hidden);
     const ::termios m = modes_of(t.near);
@@ -110,7 +110,7 @@ TEST(a_terminal_scope, of_what_is_no_terminal_is_an_error) {
               std::errc::inappropriate_io_control_operation);
 }
 
-TEST(a_terminal_scope, outlives_the_number) {
+TEST(a_terminal_scope, outlives_the_descriptor_it_was_given) {
     both_ends t;
     const auto before = weft::testing::descriptor_count();
     {
@@ -122,7 +122,7 @@ TEST(a_terminal_scope, outlives_the_number) {
     EXPECT_EQ(weft::testing::descriptor_count(), before - 1);
 }
 
-TEST(a_terminal_scope, may_end_before_its_time_and_then_once) {
+TEST(a_terminal_scope, can_end_early_and_ends_only_once) {
     const both_ends t;
     auto raw = terminal_scope::begin(t.near).value();
     EXPECT_TRUE(raw.end());
@@ -133,7 +133,7 @@ TEST(a_terminal_scope, may_end_before_its_time_and_then_once) {
     EXPECT_EQ(raw.again().error(), std::errc::bad_file_descriptor);
 }
 
-TEST(a_terminal_scope, asks_again_for_what_others_have_changed) {
+TEST(a_terminal_scope, can_set_its_modes_again_after_a_change) {
     const both_ends t;
     auto raw = terminal_scope::begin(t.near).value();
     ::termios m = modes_of(t.near);
@@ -143,7 +143,7 @@ TEST(a_terminal_scope, asks_again_for_what_others_have_changed) {
     EXPECT_TRUE(is_raw(t.near));
 }
 
-TEST(a_terminal_scope, may_be_moved_and_ends_where_another_takes_its_place) {
+TEST(a_terminal_scope, can_be_moved_and_ends_when_assigned_to) {
     const both_ends t;
     const both_ends u;
     std::optional<terminal_scope> first = terminal_scope::begin(t.near).value();
@@ -155,7 +155,7 @@ TEST(a_terminal_scope, may_be_moved_and_ends_where_another_takes_its_place) {
     EXPECT_TRUE(is_raw(u.near));
 }
 
-TEST(a_terminal_scope, within_another_puts_back_that_ones_modes) {
+TEST(a_terminal_scope, within_another_restores_the_outer_modes) {
     const both_ends t;
     const auto keys = terminal_scope::begin(t.near, terminal_mode::keys);
     {
@@ -166,7 +166,7 @@ TEST(a_terminal_scope, within_another_puts_back_that_ones_modes) {
     EXPECT_EQ(modes_of(t.near).c_lflag & ICANON, 0u);
 }
 
-TEST(a_terminal_scope, of_a_parent_is_not_ended_by_a_child_of_fork) {
+TEST(a_terminal_scope, is_not_ended_by_a_forked_child) {
     const both_ends t;
     const auto raw = terminal_scope::begin(t.near);
     const ::pid_t id = ::fork();
@@ -192,7 +192,7 @@ int status_of(const std::function<bool(const both_ends&)>& in_session) {
     return status;
 }
 
-TEST(a_terminal_scope, in_the_foreground_of_its_terminal_is_served) {
+TEST(a_terminal_scope, in_the_foreground_sets_and_restores_the_modes) {
     EXPECT_EQ(status_of([](const both_ends& t) {
                   {
                       const auto raw = terminal_scope::begin(t.near);
@@ -203,7 +203,7 @@ TEST(a_terminal_scope, in_the_foreground_of_its_terminal_is_served) {
               0);
 }
 
-TEST(a_terminal_scope, in_the_background_leaves_the_terminal_to_the_other) {
+TEST(a_terminal_scope, in_the_background_leaves_the_terminal_alone) {
     EXPECT_EQ(status_of([](const both_ends& t) {
                   auto raw = terminal_scope::begin(t.near).value();
                   const ::pid_t id = ::fork();  // has the terminal from now on
@@ -228,7 +228,7 @@ TEST(a_terminal_scope, in_the_background_leaves_the_terminal_to_the_other) {
 
 int number_at_exit = -1;
 
-TEST(a_terminal_scope_death, is_ended_by_the_normal_end_of_the_program) {
+TEST(a_terminal_scope_death, is_ended_by_a_normal_exit_of_the_program) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(
         {
@@ -246,7 +246,7 @@ TEST(a_terminal_scope_death, is_ended_by_the_normal_end_of_the_program) {
 class a_terminal : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(a_terminal);
 
-TEST_P(a_terminal, is_put_back_by_a_fiber_that_is_stopped_and_by_one_that_is_killed) {
+TEST_P(a_terminal, is_restored_when_a_fiber_is_stopped_or_killed) {
     const both_ends t;
     run([&] {
         fiber f([&] {
@@ -274,7 +274,7 @@ TEST_P(a_terminal, is_put_back_by_a_fiber_that_is_stopped_and_by_one_that_is_kil
     EXPECT_TRUE(is_as_ever(t.near));
 }
 
-TEST_P(a_terminal, has_a_size_that_is_told_when_it_changes) {
+TEST_P(a_terminal, notifies_its_processes_of_a_new_size) {
     run([] {
         const both_ends t;
         ASSERT_TRUE(weft::resize_terminal(t.far, {.columns = 80, .rows = 25}));
@@ -300,7 +300,7 @@ TEST_P(a_terminal, has_a_size_that_is_told_when_it_changes) {
     });
 }
 
-TEST_P(a_terminal, tells_its_new_size_by_a_signal_that_is_waited_for) {
+TEST_P(a_terminal, reports_a_resize_by_a_signal_that_can_be_awaited) {
     run([] {
         const auto resized = weft::signal_set::open({SIGWINCH}).value();
         ASSERT_EQ(::kill(::getpid(), SIGWINCH), 0);
@@ -311,59 +311,59 @@ TEST_P(a_terminal, tells_its_new_size_by_a_signal_that_is_waited_for) {
 class a_serial_line : public weft::testing::on_each_way {};
 INSTANTIATE_ON_WAYS(a_serial_line);
 
-TEST_P(a_serial_line, carries_bytes_both_ways_as_they_are) {
+TEST_P(a_serial_line, carries_bytes_unchanged_both_ways) {
     const both_ends t;
     serial_line line = serial_line::open(t.path).value();
     EXPECT_TRUE(is_raw(t.near));
     EXPECT_NE(::fcntl(line.reader.native_handle(), F_GETFL) & O_NONBLOCK, 0);
     std::string got(5, 0);
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         const auto n = co_await wait(line.reader.async_read_exact(room(got)));
         EXPECT_TRUE(n);
         EXPECT_TRUE(co_await wait(line.writer.async_write_all(bytes_of("\n\003\r"))));
     });
-    party.asleep();
+    agent.asleep();
     ASSERT_EQ(::write(t.far, "a\r\003\n\177", 5), 5);
-    party.join();
+    agent.join();
     EXPECT_EQ(got, "a\r\003\n\177");
     std::string back(10, 0);
     ASSERT_EQ(::read(t.far, back.data(), 10), 3);
     EXPECT_EQ(back.substr(0, 3), "\n\003\r");
 }
 
-TEST_P(a_serial_line, whose_other_side_is_gone_says_so) {
+TEST_P(a_serial_line, reports_that_its_other_side_is_closed) {
     both_ends t;
     serial_line line = serial_line::open(t.path).value();
     t.near.close();
     std::string s(1, 0);
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         const auto n = co_await wait(line.reader.async_read(room(s)));
         EXPECT_EQ(n.value_or(1), 0u);
     });
-    party.asleep();
+    agent.asleep();
     t.far.close();
-    party.join();
+    agent.join();
     EXPECT_EQ(line.writer.write(bytes_of("x")).error(), std::errc::io_error);
 }
 
-TEST_P(a_serial_line, is_stopped_and_goes_on_by_software_flow) {
+TEST_P(a_serial_line, is_paused_and_resumed_by_software_flow_control) {
     const both_ends t;
     serial_line line = serial_line::open(t.path, {.flow = serial_flow::software}).value();
     const std::string stop(1, '\023');
     const std::string go_on(1, '\021');
     ASSERT_EQ(::write(t.far, stop.data(), 1), 1);
     bool done = false;
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         // What the other side sends takes a little time to arrive.
         co_await wait(weft::sleep_for(20ms));
         EXPECT_TRUE(co_await wait(line.writer.async_write_all(bytes_of("x"))));
         done = true;
     });
     std::this_thread::sleep_for(30ms);
-    party.asleep();
-    EXPECT_FALSE(party.has_ended());
+    agent.asleep();
+    EXPECT_FALSE(agent.has_ended());
     ASSERT_EQ(::write(t.far, go_on.data(), 1), 1);
-    party.join();
+    agent.join();
     EXPECT_TRUE(done);
 }
 
@@ -373,13 +373,13 @@ TEST_P(a_serial_line, is_open_until_both_ends_are_closed) {
     t.near.close();
     line.writer.close();
     std::string s(1, 0);
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         const auto n = co_await wait(line.reader.async_read(room(s)));
         EXPECT_EQ(n.value_or(0), 1u);
     });
-    party.asleep();
+    agent.asleep();
     ASSERT_EQ(::write(t.far, "x", 1), 1);
-    party.join();
+    agent.join();
 }
 
 TEST(a_serial_line_open, sets_the_speed_and_the_form) {
@@ -395,7 +395,7 @@ TEST(a_serial_line_open, sets_the_speed_and_the_form) {
     }
 }
 
-TEST(a_serial_line_open, says_what_no_line_and_what_this_line_cannot) {
+TEST(a_serial_line_open, reports_options_that_are_not_supported) {
     const both_ends t;
     const auto before = weft::testing::descriptor_count();
     const auto refused = [&](const serial_options& o) {
@@ -418,7 +418,7 @@ TEST(a_serial_line_open, says_what_no_line_and_what_this_line_cannot) {
     EXPECT_EQ(weft::testing::descriptor_count(), before);
 }
 
-TEST(a_serial_line_open, gives_the_program_no_terminal) {
+TEST(a_serial_line_open, acquires_no_controlling_terminal) {
     const both_ends t;
     const ::pid_t id = ::fork();
     if (id == 0) {

@@ -71,7 +71,7 @@ void make_small(tls_pair& p) {
         }
 }
 
-TEST_P(tls_law, a_reset_is_told_at_each_step) {
+TEST_P(tls_law, a_reset_is_reported_at_each_step) {
     const auto expect_told = [](const std::error_code& e, const char* step) {
         EXPECT_TRUE(e == std::errc::connection_reset || e == std::errc::broken_pipe)
             << step << ": " << e.message();
@@ -79,43 +79,43 @@ TEST_P(tls_law, a_reset_is_told_at_each_step) {
     std::error_code error;
     {
         tls_pair p = unshaken();
-        crew party(way(), [&](auto wait) -> task<> {
+        crew agent(way(), [&](auto wait) -> task<> {
             const auto r = co_await wait(p.server.async_handshake());
             error = r.error();
         });
-        party.asleep();
+        agent.asleep();
         p.client.under().abort();
-        party.join();
+        agent.join();
         expect_told(error, "while it shakes hands");
     }
     {
         tls_pair p = shaken_by_threads();
-        crew party(way(), [&](auto wait) -> task<> {
+        crew agent(way(), [&](auto wait) -> task<> {
             std::string b(8, 0);
             const auto r = co_await wait(p.server.async_read(room(b)));
             error = r.error();
         });
-        party.asleep();
+        agent.asleep();
         p.client.under().abort();
-        party.join();
+        agent.join();
         expect_told(error, "while it reads");
     }
     {
         tls_pair p = shaken_by_threads();
         transfer_result t;
-        crew party(way(), [&](auto wait) -> task<> {
+        crew agent(way(), [&](auto wait) -> task<> {
             std::string b(8, 0);
             t = co_await wait(p.server.async_read_exact(room(b)));
         });
-        party.asleep();
+        agent.asleep();
         EXPECT_TRUE(p.client.write_all(bytes_of("123")));
         // Until it has taken them: a reset drops the bytes in the socket.
         int left = 1;
-        while (left != 0 && !party.has_ended())
+        while (left != 0 && !agent.has_ended())
             ::ioctl(p.server.under().native_handle(), FIONREAD, &left);
-        party.asleep();
+        agent.asleep();
         p.client.under().abort();
-        party.join();
+        agent.join();
         EXPECT_EQ(t.bytes, 3u);
         expect_told(t.error, "after a part");
     }
@@ -124,18 +124,18 @@ TEST_P(tls_law, a_reset_is_told_at_each_step) {
         make_small(p);
         const std::string much(8 << 20, 'x');
         transfer_result t;
-        crew party(way(), [&](auto wait) -> task<> {
+        crew agent(way(), [&](auto wait) -> task<> {
             t = co_await wait(p.server.async_write_all(bytes_of(much)));
         });
-        party.asleep();
+        agent.asleep();
         p.client.under().abort();
-        party.join();
+        agent.join();
         EXPECT_LT(t.bytes, much.size());
         expect_told(t.error, "while it writes");
     }
 }
 
-TEST_P(tls_law, what_there_was_no_room_for_is_sent_later) {
+TEST_P(tls_law, bytes_without_room_are_sent_later) {
     tls_pair p = shaken_by_threads();
     make_small(p);
     const std::string much = bytes_unlike(3 << 20);
@@ -184,7 +184,7 @@ TEST_P(tls_law, either_direction_may_end_before_the_other) {
     both.join();
 }
 
-TEST_P(tls_law, a_transfer_of_nothing_is_done_at_once) {
+TEST_P(tls_law, an_empty_transfer_completes_at_once) {
     tls_pair p = shaken_by_threads();
     make_small(p);
     {
@@ -192,7 +192,7 @@ TEST_P(tls_law, a_transfer_of_nothing_is_done_at_once) {
         const std::string much(4 << 20, 'x');
         EXPECT_FALSE(p.server.write_all(bytes_of(much))) << "there is room for all of it";
     }
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         const timeout_scope soon(500ms);
         const auto some = co_await wait(p.server.async_read({}));
         EXPECT_TRUE(some) << some.error().message();
@@ -201,15 +201,15 @@ TEST_P(tls_law, a_transfer_of_nothing_is_done_at_once) {
         const transfer_result to_a_full_one = co_await wait(p.server.async_write_all({}));
         EXPECT_TRUE(to_a_full_one) << to_a_full_one.error.message();
     });
-    party.join();
+    agent.join();
 }
 
-TEST_P(tls_law, one_that_was_closed_refuses_and_leaves_its_number_alone) {
+TEST_P(tls_law, a_closed_stream_refuses_and_leaves_its_fd_alone) {
     tls_pair p = shaken_by_threads();
     const int number = p.server.under().native_handle();
     p.server.close();
     const stranger there(number);
-    crew party(way(), [&](auto wait) -> task<> {
+    crew agent(way(), [&](auto wait) -> task<> {
         std::string b(8, 0);
         const auto expect_closed = [&](const std::error_code& e, const char* what) {
             EXPECT_EQ(e, errc::closed) << what << ": " << e.message();
@@ -232,7 +232,7 @@ TEST_P(tls_law, one_that_was_closed_refuses_and_leaves_its_number_alone) {
         p.server.close();
         expect_closed(errc::closed, "close");
     });
-    party.join();
+    agent.join();
 }
 
 // --- rows of the cancel table ---

@@ -33,7 +33,7 @@ TEST_F(context_of_tls, is_made_from_files) {
     EXPECT_EQ(::SSL_CTX_get_min_proto_version(c.native_handle()), TLS1_2_VERSION);
 }
 
-TEST_F(context_of_tls, says_what_a_file_is_not) {
+TEST_F(context_of_tls, reports_files_that_are_missing_or_of_the_wrong_kind) {
     EXPECT_EQ(tls_context::client("/none").error(), std::errc::no_such_file_or_directory);
     EXPECT_EQ(tls_context::server("/none", anna.key()).error(),
               std::errc::no_such_file_or_directory);
@@ -46,7 +46,7 @@ TEST_F(context_of_tls, says_what_a_file_is_not) {
     EXPECT_EQ(no_certificate.category(), weft::tls_category()) << no_certificate.message();
 }
 
-TEST_F(context_of_tls, refuses_a_text_that_the_system_would_cut) {
+TEST_F(context_of_tls, refuses_text_with_an_embedded_zero) {
     const auto invalid = std::errc::invalid_argument;
     const auto cut = [](std::string s) { return s + '\0' + "x"; };
     const std::string file = anna.certificate();
@@ -69,11 +69,11 @@ TEST_F(context_of_tls, refuses_a_text_that_the_system_would_cut) {
               invalid);
 }
 
-TEST_F(context_of_tls, counts_the_bytes_of_a_protocol) {
+TEST_F(context_of_tls, accepts_a_protocol_with_an_embedded_zero) {
     EXPECT_TRUE(tls_context::client({}, {.protocols = {std::string("a\0b", 3)}}));
 }
 
-TEST_F(context_of_tls, refuses_the_key_of_another) {
+TEST_F(context_of_tls, refuses_a_key_that_does_not_match) {
     const tls_identity bert("bert.test");
     const std::error_code e = tls_context::server(anna.certificate(), bert.key()).error();
     EXPECT_EQ(e.category(), weft::tls_category());
@@ -97,7 +97,7 @@ TEST_F(context_of_tls, a_refusal_has_a_name_and_a_reason) {
               "the certificate is another host's");
 }
 
-TEST_F(context_of_tls, refuses_options_that_are_none) {
+TEST_F(context_of_tls, refuses_invalid_options) {
     const auto client = [&](const weft::tls_client_options& o) {
         return tls_context::client(anna.certificate(), o).error();
     };

@@ -87,7 +87,7 @@ TEST_P(tls, carries_bytes_both_ways) {
     });
 }
 
-TEST_P(tls, one_that_was_moved_from_or_never_was_says_so) {
+TEST_P(tls, refuses_use_when_moved_from_or_empty) {
     run([] {
         tls_pair p = unshaken();
         const tls_stream there = std::move(p.client);
@@ -110,7 +110,7 @@ TEST_P(tls, one_that_was_moved_from_or_never_was_says_so) {
     });
 }
 
-TEST_P(tls, serves_the_version_before) {
+TEST_P(tls, serves_tls_1_2) {
     run([] {
         const tls_context old = client_context();
         ::SSL_CTX_set_max_proto_version(old.native_handle(), TLS1_2_VERSION);
@@ -123,7 +123,7 @@ TEST_P(tls, serves_the_version_before) {
     });
 }
 
-TEST_P(tls, nobody_else_can_read_it) {
+TEST_P(tls, is_unreadable_on_the_wire) {
     run([] {
         auto [near, far] = weft::testing::connected();
         auto [c, s] = weft::testing::connected();
@@ -153,7 +153,7 @@ TEST_P(tls, nobody_else_can_read_it) {
     });
 }
 
-TEST_P(tls, both_write_more_than_fits_between_them) {
+TEST_P(tls, both_ends_write_more_than_the_buffers_hold) {
     run([] {
         auto [client, server] = shaken();
         const std::string sent = bytes_unlike(3 << 20);
@@ -173,7 +173,7 @@ TEST_P(tls, both_write_more_than_fits_between_them) {
     });
 }
 
-TEST_P(tls, tells_the_end) {
+TEST_P(tls, reports_the_end) {
     run([] {
         auto [client, server] = shaken();
         std::string s(10, 0);
@@ -191,7 +191,7 @@ TEST_P(tls, tells_the_end) {
     });
 }
 
-TEST_P(tls, being_cut_off_is_no_end) {
+TEST_P(tls, a_truncation_is_no_orderly_end) {
     run([] {
         std::string s(10, 0);
         auto between = shaken();
@@ -211,7 +211,7 @@ TEST_P(tls, being_cut_off_is_no_end) {
     });
 }
 
-TEST_P(tls, refuses_what_was_changed) {
+TEST_P(tls, refuses_a_forged_record) {
     run([] {
         auto [client, server] = shaken();
         std::string forged("\x17\x03\x03\0\x20", 5);
@@ -236,7 +236,7 @@ std::error_code refusal_of(tls_pair p) {
     return e;
 }
 
-TEST_P(tls, refuses_another_host) {
+TEST_P(tls, refuses_a_certificate_of_another_host) {
     run([] {
         EXPECT_EQ(refusal_of(unshaken("bert.test")), tls_verify_error::hostname_mismatch);
         EXPECT_EQ(refusal_of(unshaken("127.0.0.2")), tls_verify_error::hostname_mismatch);
@@ -244,7 +244,7 @@ TEST_P(tls, refuses_another_host) {
     });
 }
 
-TEST_P(tls, refuses_whom_nobody_trusts) {
+TEST_P(tls, refuses_an_untrusted_certificate) {
     run([] {
         const tls_identity bert("bert.test");
         const tls_context only_bert = tls_context::client(bert.certificate()).value();
@@ -256,7 +256,7 @@ TEST_P(tls, refuses_whom_nobody_trusts) {
     });
 }
 
-TEST_P(tls, refuses_whose_time_is_over) {
+TEST_P(tls, refuses_an_expired_certificate) {
     run([] {
         const tls_identity past("anna.test", -1);
         auto [c, s] = weft::testing::connected();
@@ -272,14 +272,14 @@ TEST_P(tls, refuses_whose_time_is_over) {
     });
 }
 
-TEST_P(tls, knows_an_address_as_it_knows_a_name) {
+TEST_P(tls, verifies_an_address_like_a_name) {
     run([] {
         tls_pair p = unshaken("127.0.0.1");
         shake(p);
     });
 }
 
-TEST_P(tls, is_told_whom_it_speaks_to) {
+TEST_P(tls, refuses_an_invalid_host_or_a_closed_stream) {
     run([] {
         for (const std::string& host : {std::string(), std::string("anna.test\0", 10)}) {
             auto [c, s] = weft::testing::connected();
@@ -291,7 +291,7 @@ TEST_P(tls, is_told_whom_it_speaks_to) {
     });
 }
 
-TEST_P(tls, says_what_is_no_tls) {
+TEST_P(tls, reports_a_peer_that_does_not_speak_tls) {
     run([] {
         auto [c, under] = weft::testing::connected();
         tls_stream client = tls_stream::client(std::move(c), client_context(), "anna.test").value();
@@ -302,7 +302,7 @@ TEST_P(tls, says_what_is_no_tls) {
     });
 }
 
-TEST_P(tls, begins_with_a_handshake) {
+TEST_P(tls, starts_with_a_handshake) {
     run([] {
         tls_pair p = unshaken();
         std::string s(4, 0);
@@ -314,7 +314,7 @@ TEST_P(tls, begins_with_a_handshake) {
     });
 }
 
-TEST_P(tls, a_stop_ends_a_read_and_costs_nothing) {
+TEST_P(tls, a_stop_ends_a_read_and_loses_nothing) {
     run([] {
         auto [client, server] = shaken();
         std::error_code how;
@@ -329,7 +329,7 @@ TEST_P(tls, a_stop_ends_a_read_and_costs_nothing) {
     });
 }
 
-TEST_P(tls, a_stop_ends_a_handshake_and_costs_nothing) {
+TEST_P(tls, a_stop_ends_a_handshake_and_loses_nothing) {
     run([] {
         tls_pair p = unshaken();
         std::error_code how;
@@ -341,7 +341,7 @@ TEST_P(tls, a_stop_ends_a_handshake_and_costs_nothing) {
     });
 }
 
-TEST_P(tls, deadlines_end_what_waits) {
+TEST_P(tls, deadlines_end_waiting_operations) {
     run([] {
         tls_pair slow = unshaken();
         slow.client.under().set_options({.read_timeout = 1ms});
@@ -355,7 +355,7 @@ TEST_P(tls, deadlines_end_what_waits) {
     });
 }
 
-TEST_P(tls, a_write_that_was_ended_goes_on_where_it_was) {
+TEST_P(tls, a_cancelled_write_resumes_where_it_stopped) {
     run([] {
         auto [client, server] = shaken();
         const int few = 64 << 10;
@@ -426,7 +426,7 @@ void expect_to_read(tls_stream& s, std::string_view what) {
     EXPECT_TRUE(got == what);
 }
 
-TEST_P(tls, a_peer_that_asks_and_never_reads_the_answers_is_made_to_wait) {
+TEST_P(tls, a_peer_that_never_reads_its_answers_is_throttled) {
     run([] {
         tls_pair p = shaken_with_little_between();
         constexpr std::size_t most = 15'000;
@@ -470,7 +470,7 @@ TEST_P(tls, a_peer_that_asks_and_never_reads_the_answers_is_made_to_wait) {
     });
 }
 
-TEST_P(tls, a_reader_sends_what_a_write_has_left) {
+TEST_P(tls, a_reader_sends_what_a_write_left_over) {
     run([] {
         auto [client, server] = shaken_with_little_between();
         const std::string text = bytes_unlike(1 << 20);
@@ -485,7 +485,7 @@ TEST_P(tls, a_reader_sends_what_a_write_has_left) {
     });
 }
 
-TEST_P(tls, a_reader_that_waits_already_sends_what_a_write_leaves) {
+TEST_P(tls, a_waiting_reader_sends_what_a_write_left_over) {
     run([] {
         auto [client, server] = shaken_with_little_between();
         const std::string text = bytes_unlike(1 << 20);
@@ -500,7 +500,7 @@ TEST_P(tls, a_reader_that_waits_already_sends_what_a_write_leaves) {
     });
 }
 
-TEST_P(tls, a_reader_that_waits_for_room_still_hears) {
+TEST_P(tls, a_reader_that_waits_for_room_still_receives) {
     run([] {
         auto [client, server] = shaken_with_little_between();
         const std::string text = bytes_unlike(1 << 20);
@@ -516,7 +516,7 @@ TEST_P(tls, a_reader_that_waits_for_room_still_hears) {
     });
 }
 
-TEST_P(tls, a_reader_that_waits_for_room_can_be_ended) {
+TEST_P(tls, a_reader_that_waits_for_room_can_be_cancelled) {
     run([] {
         auto [client, server] = shaken_with_little_between();
         const std::string text = bytes_unlike(1 << 20);
@@ -541,7 +541,7 @@ TEST_P(tls, a_reader_that_waits_for_room_can_be_ended) {
     });
 }
 
-TEST_P(tls, one_that_reads_and_one_that_writes_share_the_room) {
+TEST_P(tls, a_reader_and_a_writer_share_the_room) {
     run([] {
         auto [client, server] = shaken_with_little_between();
         const std::string text = bytes_unlike(300'000);
@@ -567,7 +567,7 @@ TEST_P(tls, one_that_reads_and_one_that_writes_share_the_room) {
 }
 
 // The shared loop notifies both, each is woken on its own thread.
-TEST_P(tls, threads_that_read_and_that_write_share_the_room) {
+TEST_P(tls, a_reading_and_a_writing_thread_share_the_room) {
     tls_pair p;
     run([&] { p = shaken_with_little_between(); });
     const std::string text = bytes_unlike(300'000);
@@ -590,7 +590,7 @@ TEST_P(tls, threads_that_read_and_that_write_share_the_room) {
     writer.join();
 }
 
-TEST_P(tls, nothing_is_transferred_at_once) {
+TEST_P(tls, an_empty_transfer_completes_at_once) {
     run([] {
         auto [client, server] = shaken_with_little_between();
         const std::string text = bytes_unlike(1 << 20);
@@ -654,7 +654,7 @@ std::error_code server_refuses(const tls_context& c, const tls_context& s,
 
 const int both_versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
-TEST_P(tls, agrees_on_the_first_of_the_servers_protocols_that_is_offered) {
+TEST_P(tls, agrees_on_the_servers_first_protocol_that_is_offered) {
     run([] {
         const tls_context s = server_context({.protocols = {"h2", "http/1.1"}});
         tls_pair p = shaken_of(client_context({.protocols = {"x", "http/1.1", "h2"}}), s);
@@ -670,7 +670,7 @@ TEST_P(tls, agrees_on_the_first_of_the_servers_protocols_that_is_offered) {
     });
 }
 
-TEST_P(tls, asks_clients_who_they_are) {
+TEST_P(tls, can_request_or_require_a_client_certificate) {
     run([] {
         using weft::tls_clients;
         const tls_identity bert("bert.test");
@@ -701,7 +701,7 @@ TEST_P(tls, asks_clients_who_they_are) {
     });
 }
 
-TEST_P(tls, speaks_no_version_below_the_least) {
+TEST_P(tls, uses_no_version_below_the_minimum) {
     run([] {
         const tls_context old = client_context();
         ::SSL_CTX_set_max_proto_version(old.native_handle(), TLS1_2_VERSION);
@@ -717,7 +717,7 @@ TEST_P(tls, speaks_no_version_below_the_least) {
     });
 }
 
-TEST_P(tls, a_server_is_the_host_that_is_asked_for) {
+TEST_P(tls, a_server_presents_the_requested_host) {
     run([] {
         const tls_identity bert("bert.test");
         // The context that refers to this one keeps it alive.
@@ -739,7 +739,7 @@ TEST_P(tls, a_server_is_the_host_that_is_asked_for) {
 }
 
 // Also where the server asks the client for another key, and the client so names the host again.
-TEST_P(tls, a_host_has_no_hosts_of_its_own) {
+TEST_P(tls, a_host_has_no_nested_hosts) {
     run([] {
         const tls_identity bert("bert.test");
         const auto of_bert = [&](const char* protocol, std::map<std::string, tls_context> hosts) {
@@ -760,7 +760,7 @@ TEST_P(tls, a_host_has_no_hosts_of_its_own) {
     });
 }
 
-TEST_P(tls, resumes_a_session_with_and_without_a_certificate_of_the_client) {
+TEST_P(tls, resumes_a_session_with_and_without_a_client_certificate) {
     run([] {
         const weft::tls_server_options asking = {.clients = weft::tls_clients::required,
                                                  .clients_trusted_file = anna().certificate()};
@@ -785,7 +785,7 @@ TEST_P(tls, resumes_a_session_with_and_without_a_certificate_of_the_client) {
     });
 }
 
-TEST_P(tls, a_session_is_resumed_by_nobody_else) {
+TEST_P(tls, a_session_is_bound_to_its_host_and_contexts) {
     run([] {
         const tls_context s = server_context();
         const tls_context c = client_context();
@@ -807,7 +807,7 @@ TEST_P(tls, a_session_is_resumed_by_nobody_else) {
 }
 
 // Otherwise a client of one host would be accepted as a client of the other, without a certificate.
-TEST_P(tls, a_session_of_one_host_opens_no_other) {
+TEST_P(tls, a_session_of_one_host_is_not_resumed_on_another) {
     run([] {
         const tls_context inner = server_context(
             {.clients = weft::tls_clients::required, .clients_trusted_file = anna().certificate()});
@@ -829,7 +829,7 @@ TEST_P(tls, a_session_of_one_host_opens_no_other) {
     });
 }
 
-TEST_P(tls, resumes_nothing_where_it_is_not_to) {
+TEST_P(tls, resumes_no_session_when_resumption_is_off) {
     run([] {
         for (const int version : both_versions) {
             const tls_context c = client_context();
@@ -878,7 +878,7 @@ void expect_to_carry_and_end(tls_pair& p) {
     }
 }
 
-TEST_P(tls, records_are_made_by_a_kernel_that_can) {
+TEST_P(tls, records_are_encrypted_by_a_kernel_that_can) {
     run([] {
         if (const char* const why = why_not_in_kernel()) GTEST_SKIP() << "no kTLS here: " << why;
         for (const char* cipher : {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"}) {
@@ -898,7 +898,7 @@ TEST_P(tls, records_are_made_by_a_kernel_that_can) {
     });
 }
 
-TEST_P(tls, records_that_the_kernel_cannot_make_are_made_as_ever) {
+TEST_P(tls, records_the_kernel_cannot_encrypt_are_encrypted_by_openssl) {
     run([] {
         tls_pair none = shaken_in_kernel(TLS1_2_VERSION, "ECDHE-ECDSA-AES128-SHA");
         EXPECT_FALSE(none.client.sends_in_kernel());
@@ -922,7 +922,7 @@ TEST_P(tls, records_that_the_kernel_cannot_make_are_made_as_ever) {
     });
 }
 
-TEST_P(tls, what_the_socket_has_no_room_for_keeps_its_type) {
+TEST_P(tls, records_without_room_in_the_socket_keep_their_type) {
     run([] {
         for (const int version : both_versions) {
             auto [client, server] = with_little_between(shaken_in_kernel(version));
@@ -942,7 +942,7 @@ TEST_P(tls, what_the_socket_has_no_room_for_keeps_its_type) {
 }
 
 // At a close, the kernel drops what it holds of a record that it was given and could not send yet.
-TEST_P(tls, a_close_loses_nothing_that_was_said_to_be_written) {
+TEST_P(tls, a_close_loses_no_byte_reported_as_written) {
     run([] {
         for (std::size_t bytes = 16384; bytes >= 1500; bytes -= 1500) {
             tls_pair p = shaken_in_kernel();
@@ -965,7 +965,7 @@ TEST_P(tls, a_close_loses_nothing_that_was_said_to_be_written) {
 }
 
 // A kernel has its keys once and for all.
-TEST_P(tls, a_peer_that_asks_for_other_keys_of_the_kernel_is_left) {
+TEST_P(tls, a_key_update_the_kernel_cannot_make_ends_the_stream) {
     run([] {
         if (const char* const why = why_not_in_kernel()) GTEST_SKIP() << "no kTLS here: " << why;
         auto [client, server] = shaken_of(client_context(), server_context({.in_kernel = true}));
@@ -987,7 +987,7 @@ TEST_P(tls, a_peer_that_asks_for_other_keys_of_the_kernel_is_left) {
     });
 }
 
-TEST_P(tls, one_reads_and_one_writes_at_a_time) {
+TEST_P(tls, allows_one_reader_and_one_writer_at_a_time) {
     run([] {
         auto [client, server] = shaken();
         std::string s(4, 0);
@@ -1003,7 +1003,7 @@ TEST_P(tls, one_reads_and_one_writes_at_a_time) {
     });
 }
 
-TEST_P(tls, an_operation_that_is_given_up_is_in_nobodys_way) {
+TEST_P(tls, an_abandoned_operation_blocks_no_other) {
     run([] {
         auto [client, server] = shaken();
         std::string s(4, 0);
@@ -1017,7 +1017,7 @@ TEST_P(tls, an_operation_that_is_given_up_is_in_nobodys_way) {
 }
 
 // OpenSSL reports the first entry of its error queue, which other code may have left.
-TEST_P(tls, what_somebody_else_has_done_wrong_is_not_its_own_error) {
+TEST_P(tls, ignores_errors_left_in_the_openssl_queue) {
     run([] {
         auto [c, s] = weft::testing::connected();
         tls_context gone = client_context();
@@ -1029,7 +1029,7 @@ TEST_P(tls, what_somebody_else_has_done_wrong_is_not_its_own_error) {
     });
 }
 
-TEST_P(tls, close_ends_what_waits) {
+TEST_P(tls, close_ends_waiting_operations) {
     run([] {
         auto [client, server] = shaken();
         std::error_code how;
@@ -1044,7 +1044,7 @@ TEST_P(tls, close_ends_what_waits) {
     });
 }
 
-TEST_P(tls, nobody_gets_a_signal) {
+TEST_P(tls, a_write_to_a_closed_peer_raises_no_signal) {
     struct ::sigaction before;
     ::sigaction(SIGPIPE, nullptr, &before);
     ASSERT_EQ(before.sa_handler, SIG_DFL) << "it would end the program";
@@ -1091,7 +1091,7 @@ std::uint32_t data_packets_of(int socket) {
 }
 
 // Hello to finished, and then the tickets; the client's hello, and its finished.
-TEST_P(tls, what_goes_one_way_before_an_answer_is_one_send) {
+TEST_P(tls, each_flight_of_the_handshake_is_one_send) {
     run([] {
         tls_pair p = weft::testing::unshaken();
         fiber far([&] { EXPECT_TRUE(p.client.handshake()); });

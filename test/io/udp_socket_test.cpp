@@ -33,7 +33,7 @@ INSTANTIATE_ON_DRIVERS(udp);
 
 udp_socket any_udp(const udp_options& o = {}) { return udp_socket::bind("127.0.0.1:0", o).value(); }
 
-TEST_P(udp, tells_where_a_datagram_is_from) {
+TEST_P(udp, reports_the_sender_of_a_datagram) {
     run([] {
         udp_socket a = any_udp();
         udp_socket b = any_udp();
@@ -63,7 +63,7 @@ TEST_P(udp, waits_for_a_datagram) {
 }
 
 // With io_uring each of them has a call under way; an entry counts up to 4095.
-TEST_P(udp, any_number_may_receive_at_once) {
+TEST_P(udp, serves_thousands_of_concurrent_receives) {
     if (WEFT_TEST_TSAN) GTEST_SKIP() << "so many fibers take longer there than a test may";
     run([] {
         constexpr int count = 4096;
@@ -90,7 +90,7 @@ TEST_P(udp, any_number_may_receive_at_once) {
     });
 }
 
-TEST_P(udp, may_receive_until_a_time_beside_any_number) {
+TEST_P(udp, honours_a_timeout_beside_thousands_of_receives) {
     if (WEFT_TEST_TSAN) GTEST_SKIP() << "so many fibers take longer there than a test may";
     run([] {
         udp_socket s = any_udp();
@@ -123,7 +123,7 @@ TEST_P(udp, keeps_datagrams_apart) {
     });
 }
 
-TEST_P(udp, says_how_much_did_not_fit) {
+TEST_P(udp, reports_how_much_did_not_fit) {
     run([] {
         udp_socket a = any_udp();
         udp_socket b = any_udp();
@@ -146,7 +146,7 @@ TEST_P(udp, says_how_much_did_not_fit) {
     });
 }
 
-TEST_P(udp, says_when_a_datagram_is_too_long) {
+TEST_P(udp, reports_a_datagram_that_is_too_long) {
     run([] {
         udp_socket a = any_udp();
         const std::string much(70'000, 'x');
@@ -154,7 +154,7 @@ TEST_P(udp, says_when_a_datagram_is_too_long) {
     });
 }
 
-TEST_P(udp, with_a_peer_it_hears_nobody_else) {
+TEST_P(udp, with_a_peer_receives_from_that_peer_only) {
     run([] {
         udp_socket a = any_udp();
         udp_socket b = any_udp();
@@ -172,7 +172,7 @@ TEST_P(udp, with_a_peer_it_hears_nobody_else) {
     });
 }
 
-TEST_P(udp, tells_that_nobody_listens) {
+TEST_P(udp, reports_a_peer_port_that_is_closed) {
     run([] {
         endpoint gone = any_udp().local_endpoint();
         udp_socket s = udp_socket::connect(gone, {.receive_timeout = 5s}).value();
@@ -185,7 +185,7 @@ TEST_P(udp, tells_that_nobody_listens) {
     });
 }
 
-TEST_P(udp, tells_who_waits_that_nobody_listens) {
+TEST_P(udp, ends_a_waiting_receive_when_the_peer_port_is_closed) {
     run([] {
         endpoint gone = any_udp().local_endpoint();
         udp_socket s = udp_socket::connect(gone).value();
@@ -239,7 +239,7 @@ TEST_P(udp, serves_plain_threads) {
     far.join();
 }
 
-TEST_P(udp, many_receive_at_once) {
+TEST_P(udp, serves_many_concurrent_receives) {
     run([] {
         udp_socket a = any_udp();
         udp_socket b = any_udp();
@@ -299,7 +299,7 @@ TEST_P(udp, close_ends_a_receive) {
     });
 }
 
-TEST_P(udp, refuses_what_cannot_be) {
+TEST_P(udp, refuses_invalid_arguments) {
     run([] {
         udp_socket s = any_udp();
         EXPECT_TRUE(s);
@@ -315,14 +315,14 @@ TEST_P(udp, refuses_what_cannot_be) {
     });
 }
 
-TEST_P(udp, shares_a_port_if_it_is_asked_to) {
+TEST_P(udp, can_share_a_port) {
     run([] {
         const udp_socket s = any_udp({.reuse_port = true});
         EXPECT_TRUE(udp_socket::bind(s.local_endpoint(), {.reuse_port = true}));
     });
 }
 
-TEST_P(udp, broadcasts_when_it_may) {
+TEST_P(udp, broadcasts_when_allowed) {
     run([] {
         udp_socket all = udp_socket::bind("0.0.0.0:0").value();
         const endpoint to(ip_address::v4(127, 255, 255, 255), all.local_endpoint().port());
@@ -396,7 +396,7 @@ TEST_P(udp, receives_what_one_source_sends_to_its_group) {
     });
 }
 
-TEST_P(udp, shares_a_port_of_ipv6_with_ipv4_if_it_is_asked_to) {
+TEST_P(udp, can_share_an_ipv6_port_with_ipv4) {
     run([] {
         auto v6 = udp_socket::bind("[::]:0", {.only_v6 = true});
         if (!v6) return;  // a machine without IPv6
@@ -416,7 +416,7 @@ TEST_P(udp, shares_a_port_of_ipv6_with_ipv4_if_it_is_asked_to) {
     });
 }
 
-TEST_P(udp, joins_groups_of_ipv6) {
+TEST_P(udp, joins_ipv6_groups) {
     run([] {
         const unsigned lo = ::if_nametoindex("lo");
         const ip_address group = ip_address::parse("ff15::17").value();

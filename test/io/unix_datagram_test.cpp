@@ -27,7 +27,7 @@ endpoint own_name(const char* what) {
     return endpoint::local("@weft." + std::string(what) + std::to_string(::getpid())).value();
 }
 
-TEST_P(local_datagram, comes_whole_with_its_sender) {
+TEST_P(local_datagram, arrives_whole_with_its_sender) {
     run([] {
         unix_datagram a = unix_datagram::bind(own_name("a")).value();
         unix_datagram b = unix_datagram::bind(own_name("b")).value();
@@ -43,7 +43,7 @@ TEST_P(local_datagram, comes_whole_with_its_sender) {
     });
 }
 
-TEST_P(local_datagram, says_how_much_did_not_fit) {
+TEST_P(local_datagram, reports_how_much_did_not_fit) {
     run([] {
         auto [a, b] = unix_datagram::pair().value();
         ASSERT_TRUE(a.send(bytes_of("0123456789")));
@@ -56,7 +56,7 @@ TEST_P(local_datagram, says_how_much_did_not_fit) {
     });
 }
 
-TEST_P(local_datagram, of_one_without_a_name_has_no_sender) {
+TEST_P(local_datagram, from_an_unnamed_socket_has_no_sender) {
     run([] {
         unix_datagram b = unix_datagram::bind(own_name("b")).value();
         unix_datagram named = unix_datagram::bind(own_name("a")).value();
@@ -110,7 +110,7 @@ TEST_P(local_datagram, batches_are_whole_and_in_order) {
     });
 }
 
-TEST_P(local_datagram, may_be_of_a_number_that_was_given) {
+TEST_P(local_datagram, can_use_adopted_descriptors) {
     run([] {
         int numbers[2];
         ASSERT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, numbers), 0);
@@ -122,7 +122,7 @@ TEST_P(local_datagram, may_be_of_a_number_that_was_given) {
     });
 }
 
-TEST_P(local_datagram, says_why_it_cannot_be) {
+TEST_P(local_datagram, refuses_invalid_arguments) {
     run([] {
         unix_datagram s = unix_datagram::bind(own_name("s")).value();
         const endpoint ip(weft::ip_address::loopback(), 9);

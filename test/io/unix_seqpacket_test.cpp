@@ -25,7 +25,7 @@ using weft::testing::room;
 class seqpacket : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(seqpacket);
 
-TEST_P(seqpacket, never_joins_two_messages_and_tells_the_end) {
+TEST_P(seqpacket, keeps_messages_apart_and_reports_the_end) {
     run([] {
         auto [a, b] = unix_seqpacket::pair().value();
         for (const char* text : {"one", "two", "three"}) ASSERT_TRUE(a.send(bytes_of(text)));
@@ -62,7 +62,7 @@ TEST_P(seqpacket, waits_for_a_message_and_for_the_end) {
     });
 }
 
-TEST_P(seqpacket, says_how_much_did_not_fit_and_sends_no_empty_one) {
+TEST_P(seqpacket, reports_what_did_not_fit_and_sends_no_empty_message) {
     run([] {
         auto [a, b] = unix_seqpacket::pair().value();
         EXPECT_EQ(a.send(bytes_of("")).error(), std::errc::invalid_argument);
@@ -76,7 +76,7 @@ TEST_P(seqpacket, says_how_much_did_not_fit_and_sends_no_empty_one) {
     });
 }
 
-TEST_P(seqpacket, connects_to_who_listens_and_knows_its_peer) {
+TEST_P(seqpacket, connects_to_a_listener_and_knows_its_peer) {
     run([] {
         const endpoint e = endpoint::local("@weft.seqpacket." + std::to_string(::getpid())).value();
         unix_seqpacket_listener l = unix_seqpacket_listener::bind(e).value();
@@ -103,7 +103,7 @@ TEST_P(seqpacket, connects_to_who_listens_and_knows_its_peer) {
     });
 }
 
-TEST_P(seqpacket, serves_tasks_and_ends_at_a_timeout_by_a_stop_and_by_close) {
+TEST_P(seqpacket, serves_tasks_and_ends_at_a_timeout_a_stop_or_a_close) {
     run([] {
         auto [a, b] = unix_seqpacket::pair().value();
         auto ask = [](unix_seqpacket& from, unix_seqpacket& to) -> weft::task<std::string> {

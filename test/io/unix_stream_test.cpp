@@ -20,7 +20,7 @@ using weft::testing::room;
 class local : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(local);
 
-TEST_P(local, a_pair_is_connected_with_each_other) {
+TEST_P(local, a_pair_is_connected) {
     run([] {
         auto [a, b] = unix_stream::pair().value();
         ASSERT_TRUE(a.write_all(bytes_of("over")));
@@ -47,7 +47,7 @@ TEST_P(local, connects_by_an_abstract_name) {
     });
 }
 
-TEST_P(local, connects_by_a_path_that_stays) {
+TEST_P(local, connects_by_a_path_that_outlives_its_listener) {
     run([] {
         const std::string path = ::testing::TempDir() + "weft." + std::to_string(::getpid());
         const endpoint e = endpoint::local(path).value();
@@ -62,7 +62,7 @@ TEST_P(local, connects_by_a_path_that_stays) {
     });
 }
 
-TEST_P(local, takes_no_endpoint_of_the_net) {
+TEST_P(local, refuses_an_internet_endpoint) {
     run([] {
         const endpoint e(weft::ip_address::loopback(), 1);
         EXPECT_EQ(unix_stream::connect(e).error(), std::errc::address_family_not_supported);

@@ -27,7 +27,7 @@ int count_of(const watcher_set& s) {
     return n;
 }
 
-TEST(watcher_set, knows_one_by_a_glance) {
+TEST(watcher_set, recognises_its_only_driver) {
     const auto d = drivers(2);
     watcher_set s;
     EXPECT_FALSE(s.is_only(*d[0], watches));
@@ -40,7 +40,7 @@ TEST(watcher_set, knows_one_by_a_glance) {
     EXPECT_EQ(count_of(s), 1);
 }
 
-TEST(watcher_set, keeps_any_number_each_with_what_it_does) {
+TEST(watcher_set, keeps_many_drivers_each_with_its_role) {
     const auto d = drivers(9);
     watcher_set s;
     for (const auto& each : d) EXPECT_TRUE(s.add(*each, watches));
@@ -52,7 +52,7 @@ TEST(watcher_set, keeps_any_number_each_with_what_it_does) {
     EXPECT_FALSE(s.has(*d[5], serves));
 }
 
-TEST(watcher_set, takes_those_of_another_that_are_wanted) {
+TEST(watcher_set, takes_selected_drivers_from_another_set) {
     for (const int count : {0, 1, 2, 9}) {
         const auto d = drivers(count);
         watcher_set from;
@@ -72,7 +72,7 @@ TEST(watcher_set, takes_those_of_another_that_are_wanted) {
     }
 }
 
-TEST(watcher_set, forgets_one_of_many) {
+TEST(watcher_set, removes_one_of_many) {
     const auto d = drivers(3);
     watcher_set s;
     for (const auto& each : d) EXPECT_TRUE(s.add(*each, watches));

@@ -43,12 +43,12 @@ namespace weft::testing {
 
 struct way {
     io_kind driver;
-    kind party;  // fiber, task or thread; a thread has the driver of all plain threads
+    kind agent;  // fiber, task or thread; a thread has the driver of all plain threads
 };
 
 inline std::string name_of(const way& w) {
-    if (w.party == kind::thread) return "thread";
-    return std::string(name_of(w.driver)) + (w.party == kind::fiber ? "_fiber" : "_task");
+    if (w.agent == kind::thread) return "thread";
+    return std::string(name_of(w.driver)) + (w.agent == kind::fiber ? "_fiber" : "_task");
 }
 inline std::string name_of_way(const ::testing::TestParamInfo<way>& i) { return name_of(i.param); }
 
@@ -93,7 +93,7 @@ public:
     // body(wait), `count` times.
     template <class Body>
     crew(const way& w, int count, Body body) : way_(w), living_(count) {
-        if (w.party == kind::thread) {
+        if (w.agent == kind::thread) {
             for (int i = 0; i < count; ++i) {
                 running& r = threads_.emplace_back();
                 r.thread = std::thread([this, &r, body] {
@@ -111,7 +111,7 @@ public:
             std::list<fiber> fibers;
             std::list<detail::task_run<void>> tasks;
             for (int i = 0; i < count; ++i)
-                if (way_.party == kind::fiber)
+                if (way_.agent == kind::fiber)
                     fibers.emplace_back([this, &body] { block(body); }, fiber_options{.on = &l});
                 else
                     tasks.emplace_back(bounded(body), l)->post_first_turn();
@@ -135,7 +135,7 @@ public:
     // own thread.
     template <class F>
     void do_beside(F f) {
-        weft::loop* const l = way_.party == kind::thread ? nullptr : loop_.load();
+        weft::loop* const l = way_.agent == kind::thread ? nullptr : loop_.load();
         if (l == nullptr)
             f();
         else
@@ -183,7 +183,7 @@ private:
 };
 
 inline bool way_is_here(const way& w, const char** why) {
-    return w.party == kind::thread || w.driver != io_kind::io_uring ||
+    return w.agent == kind::thread || w.driver != io_kind::io_uring ||
            make_driver_uring(why) != nullptr;
 }
 

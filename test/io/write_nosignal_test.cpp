@@ -63,7 +63,7 @@ TEST_P(quiet, writes_as_write_does) {
     EXPECT_EQ(raised_, 0);
 }
 
-TEST_P(quiet, raises_nothing) {
+TEST_P(quiet, raises_no_signal) {
     close_reader();
     EXPECT_EQ(write(1), -EPIPE);
     EXPECT_EQ(raised_, 0);
@@ -72,7 +72,7 @@ TEST_P(quiet, raises_nothing) {
     EXPECT_EQ(raised_, 1);
 }
 
-TEST_P(quiet, leaves_nothing_pending) {
+TEST_P(quiet, leaves_no_signal_pending) {
     close_reader();
     mask(SIG_BLOCK);
     EXPECT_EQ(write(1), -EPIPE);
@@ -81,7 +81,7 @@ TEST_P(quiet, leaves_nothing_pending) {
     EXPECT_EQ(raised_, 0);
 }
 
-TEST_P(quiet, leaves_pending_what_was) {
+TEST_P(quiet, leaves_an_earlier_signal_pending) {
     close_reader();
     mask(SIG_BLOCK);
     ::raise(SIGPIPE);
@@ -92,7 +92,7 @@ TEST_P(quiet, leaves_pending_what_was) {
 }
 
 // In a process of its own, which believes that from then on.
-TEST(quiet_write_death, needs_no_call_of_a_new_system) {
+TEST(quiet_write_death, works_without_pwritev2) {
     const auto body = [] {
         if (!weft::testing::without_call(SYS_pwritev2)) ::_exit(0);  // that may be refused
         int ends[2];

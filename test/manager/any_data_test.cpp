@@ -11,7 +11,7 @@ namespace {
 
 using weft::any_data;
 
-TEST(any_data, gives_what_it_was_made_of_and_nothing_else) {
+TEST(any_data, returns_its_object_only_for_the_exact_type) {
     const any_data d = std::string("text");
     ASSERT_NE(d.get<std::string>(), nullptr);
     EXPECT_EQ(*d.get<std::string>(), "text");

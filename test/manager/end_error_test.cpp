@@ -23,7 +23,7 @@ namespace {
 using weft::detail::outcome_of;
 using weft::detail::outcome_t;
 
-TEST(end_error, makes_one_result_where_the_error_can_tell) {
+TEST(end_error, flattens_a_result_whose_error_can_express_the_end) {
     static_assert(std::is_same_v<outcome_t<int>, weft::result<int>>);
     static_assert(std::is_same_v<outcome_t<void>, weft::result<void>>);
     static_assert(std::is_same_v<outcome_t<weft::result<int>>, weft::result<int>>);
@@ -32,7 +32,7 @@ TEST(end_error, makes_one_result_where_the_error_can_tell) {
                                  weft::result<weft::result<int, untold>>>);
 }
 
-TEST(end_error, is_what_the_user_makes_of_the_code) {
+TEST(end_error, is_converted_to_a_user_defined_error) {
     using outcome = outcome_of<weft::result<int, fault>>;
     EXPECT_EQ(outcome::failed(std::make_error_code(std::errc::timed_out)).error(), fault::late);
     EXPECT_EQ(outcome::failed(std::make_error_code(std::errc::operation_canceled)).error(),

@@ -36,7 +36,7 @@ namespace {
 using weft::manager_errc;
 using weft::testing::managed_world;
 
-TEST(expected_reply, comes_to_who_waits_for_its_number) {
+TEST(expected_reply, is_delivered_to_the_waiter_of_its_sequence) {
     managed_world w;
     std::string got;
     std::uint64_t number = 0;
@@ -55,7 +55,7 @@ TEST(expected_reply, comes_to_who_waits_for_its_number) {
     EXPECT_EQ(w.m.stats().awaited_replies, 0u);
 }
 
-TEST(expected_reply, may_come_before_the_wait) {
+TEST(expected_reply, can_arrive_before_the_wait) {
     managed_world w;
     auto reply = w.m.expect<std::unique_ptr<int>>(77);
     EXPECT_FALSE(reply.is_ready());
@@ -65,7 +65,7 @@ TEST(expected_reply, may_come_before_the_wait) {
     EXPECT_EQ(reply.wait_until(weft::never).error(), manager_errc::value_already_taken);
 }
 
-TEST(expected_reply, is_ignored_and_counted_when_it_is_late) {
+TEST(expected_reply, is_ignored_and_counted_when_late) {
     managed_world w;
     std::error_code why;
     ASSERT_TRUE(w.m.spawn([&]() -> weft::task<> {
@@ -79,7 +79,7 @@ TEST(expected_reply, is_ignored_and_counted_when_it_is_late) {
     EXPECT_EQ(w.m.stats().late_replies, 1u);
 }
 
-TEST(expected_reply, is_nothing_to_who_was_stopped) {
+TEST(expected_reply, is_refused_after_its_waiter_was_stopped) {
     managed_world w;
     std::error_code why;
     const auto h = w.m.spawn_with_handle([&] { why = w.m.wait<int>(5, 1h).error(); });
@@ -96,7 +96,7 @@ TEST(expected_reply, is_nothing_to_who_was_stopped) {
     w.l.run();
 }
 
-TEST(expected_reply, of_a_number_in_use_is_refused_by_name) {
+TEST(expected_reply, with_a_sequence_in_use_fails_with_id_in_use) {
     managed_world w;
     auto first = w.m.expect<int>(9);
     auto second = w.m.expect<int>(9);
@@ -105,7 +105,7 @@ TEST(expected_reply, of_a_number_in_use_is_refused_by_name) {
     EXPECT_EQ(*first.wait_until(weft::never), 1);
 }
 
-TEST(expected_reply, of_another_type_is_left_alone) {
+TEST(expected_reply, ignores_a_value_of_another_type) {
     managed_world w;
     auto reply = w.m.expect<int>(9);
     EXPECT_FALSE(w.m.complete(9, std::string("text")));
@@ -115,7 +115,7 @@ TEST(expected_reply, of_another_type_is_left_alone) {
     EXPECT_EQ(*reply.wait_until(weft::never), 3);
 }
 
-TEST(expected_reply, tells_its_end_in_the_users_own_error) {
+TEST(expected_reply, reports_its_end_as_a_user_defined_error) {
     managed_world w;
     using reply = weft::result<int, rpc_fault>;
     auto a = w.m.expect<reply>(1);
@@ -129,13 +129,13 @@ TEST(expected_reply, tells_its_end_in_the_users_own_error) {
     EXPECT_TRUE(c.wait_until(weft::never));
 }
 
-TEST(expected_reply, is_no_deadlock_as_another_thread_may_complete_it) {
+TEST(expected_reply, is_excluded_from_deadlock_reports) {
     managed_world w;
     EXPECT_TRUE(weft::testing::waits_for_outside(
         [&] { static_cast<void>(w.m.wait<int>(5, weft::never)); }));
 }
 
-TEST(expected_reply_death, on_a_shared_stack) {
+TEST(expected_reply_death, on_a_shared_stack_aborts) {
     if (!weft::testing::locals_lie_on_the_stack) GTEST_SKIP() << "locals are kept elsewhere";
     EXPECT_DEATH(
         {
@@ -153,7 +153,7 @@ struct throws_when_copied {
     throws_when_copied(const throws_when_copied&) { throw std::runtime_error("no copy"); }
 };
 
-TEST(expected_reply, tells_what_making_the_value_threw) {
+TEST(expected_reply, rethrows_what_constructing_the_value_threw) {
     managed_world w;
     auto reply = w.m.expect<throws_when_copied>(1);
     const throws_when_copied bad;
@@ -174,7 +174,7 @@ struct slow_to_make {
     std::atomic<int>* at = nullptr;
 };
 
-TEST(expected_reply, that_is_being_made_at_the_deadline_is_not_late) {
+TEST(expected_reply, under_construction_at_the_deadline_is_not_late) {
     managed_world w;
     for (int i = 0; i < 20; ++i) {
         std::atomic<int> step{0};
@@ -190,7 +190,7 @@ TEST(expected_reply, that_is_being_made_at_the_deadline_is_not_late) {
 }
 
 // The reply comes from another thread, at about the time at which it is too late.
-TEST(expected_reply, is_taken_or_late_but_never_both) {
+TEST(expected_reply, is_either_taken_or_late) {
     weft::testing::loop_thread there;
     weft::task_manager<> m({.on = &there.loop()});
     const int rounds = weft::testing::slow ? 300 : 3'000;
@@ -214,7 +214,7 @@ TEST(expected_reply, is_taken_or_late_but_never_both) {
     EXPECT_EQ(given, taken);
 }
 
-TEST(expected_reply_death, refuses_a_kill_while_the_reply_is_made) {
+TEST(expected_reply_death, refuses_a_kill_while_the_reply_is_copied) {
     managed_world w;
     auto reply = w.m.expect<weft::testing::stops_in_copy>(1);
     weft::testing::expect_no_kill_in_copy([&] {

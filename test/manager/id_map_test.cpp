@@ -16,7 +16,7 @@ using weft::task_manager;
 using weft::user_ids;
 using weft::detail::id_map;
 
-TEST(id_map, finds_what_was_set_until_it_is_erased) {
+TEST(id_map, finds_an_id_until_it_is_erased) {
     using map = id_map<std::string>;
     map m;
     const map::entry first(m, "a"), next(m, "a");
@@ -58,7 +58,7 @@ namespace {
 
 // The first task ends between its entry and the notification of the map, and another task takes its
 // id.
-TEST(id_map, finds_the_successor_of_one_that_ended_while_it_was_spawned) {
+TEST(id_map, finds_the_successor_of_a_task_that_ended_while_spawning) {
     weft::testing::virtual_loop l(1);
     task_manager<told_id, user_ids> m({.on = &l.loop()});
     const told_id id{7};
@@ -86,7 +86,7 @@ TEST(id_map, finds_the_successor_of_one_that_ended_while_it_was_spawned) {
     EXPECT_FALSE(m.find(id));
 }
 
-TEST(id_map, serves_a_manager_of_ids_that_are_given) {
+TEST(id_map, supports_user_provided_ids) {
     weft::testing::virtual_loop l(1);
     task_manager<std::string, user_ids> m({.on = &l.loop()});
     const auto waits = [] { return weft::this_managed::suspend<int>(); };
@@ -114,7 +114,7 @@ struct names {
     std::string operator()() { return "task " + std::to_string(++next); }
 };
 
-TEST(id_map, serves_an_allocator_of_the_users) {
+TEST(id_map, supports_a_user_defined_id_allocator) {
     weft::testing::virtual_loop l(1);
     task_manager<std::string, names> m({.on = &l.loop()});
     const auto first = m.spawn([] { weft::this_managed::suspend(); });
@@ -128,7 +128,7 @@ TEST(id_map, serves_an_allocator_of_the_users) {
     EXPECT_EQ(m.live_count(), 0u);
 }
 
-TEST(id_map, gives_an_id_back_that_was_refused) {
+TEST(id_map, releases_the_id_of_a_refused_spawn) {
     weft::testing::virtual_loop l(1);
     task_manager<int, user_ids> m({.on = &l.loop(), .max_live_count = 1});
     EXPECT_TRUE(m.spawn_as(1, [] {}));

@@ -12,19 +12,19 @@ using verdict = live_count::verdict;
 constexpr std::size_t no_limit = ~std::size_t{0};
 
 // A queued waiter, on an executor that only counts.
-struct party {
+struct agent {
     weft::testing::manual_executor on;
     weft::testing::coroutine_flow f{on};
     weft::waiter w{f};
     weft::wait_node n{&w};
 
     bool woken() { return on.pending_count() != 0; }
-    ~party() {
+    ~agent() {
         if (woken()) on.forget(w);
     }
 };
 
-TEST(live_count, counts_from_the_admission_to_the_leave) {
+TEST(live_count, counts_from_admit_to_leave) {
     live_count c;
     EXPECT_TRUE(c.is_empty());
     EXPECT_EQ(c.admit(2), verdict::admitted);
@@ -40,7 +40,7 @@ TEST(live_count, counts_from_the_admission_to_the_leave) {
     EXPECT_TRUE(c.is_empty());
 }
 
-TEST(live_count, admits_none_while_it_is_closed) {
+TEST(live_count, admits_nothing_while_closed) {
     live_count c;
     EXPECT_EQ(c.admit(no_limit), verdict::admitted);
     c.close();
@@ -55,9 +55,9 @@ TEST(live_count, admits_none_while_it_is_closed) {
     c.leave();
 }
 
-TEST(live_count, wakes_all_that_wait_when_the_last_leaves) {
+TEST(live_count, wakes_all_waiters_when_the_last_task_leaves) {
     live_count c;
-    party a, b;
+    agent a, b;
     EXPECT_FALSE(c.enlist(a.n)) << "there is none";
     for (int n = 0; n < 2; ++n) EXPECT_EQ(c.admit(no_limit), verdict::admitted);
     EXPECT_TRUE(c.enlist(a.n));
@@ -68,7 +68,7 @@ TEST(live_count, wakes_all_that_wait_when_the_last_leaves) {
     EXPECT_TRUE(a.woken());
     EXPECT_TRUE(b.woken());
     EXPECT_FALSE(a.n.linked());
-    party late;
+    agent late;
     EXPECT_EQ(c.admit(no_limit), verdict::admitted);
     EXPECT_TRUE(c.enlist(late.n));
     c.withdraw(late.n);

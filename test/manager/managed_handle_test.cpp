@@ -14,7 +14,7 @@ namespace {
 using weft::managed_handle;
 using weft::testing::managed_world;
 
-TEST(managed_handle, is_empty_by_default_and_for_no_task) {
+TEST(managed_handle, is_empty_by_default_and_for_unknown_ids) {
     managed_world w;
     EXPECT_FALSE(managed_handle<>());
     EXPECT_FALSE(w.m.find(0));
@@ -22,7 +22,7 @@ TEST(managed_handle, is_empty_by_default_and_for_no_task) {
     EXPECT_FALSE(w.m.find(1));
 }
 
-TEST(managed_handle, keeps_what_the_task_came_to) {
+TEST(managed_handle, keeps_the_outcome_of_its_task) {
     std::weak_ptr<int> watched;
     managed_handle<> h;
     {
@@ -46,7 +46,7 @@ TEST(managed_handle, keeps_what_the_task_came_to) {
     EXPECT_TRUE(watched.expired());
 }
 
-TEST(managed_handle, is_moved_and_assigned_to_itself) {
+TEST(managed_handle, survives_moves_and_self_assignment) {
     managed_world w;
     auto h = *w.m.spawn_with_handle([]() -> weft::task<> { co_return; });
     auto& same = h;

@@ -34,7 +34,7 @@ using weft::testing::managed_world;
 class managed_joins : public weft::testing::of_both_kinds {};
 WEFT_INSTANTIATE_OF_BOTH_KINDS(managed_joins);
 
-TEST_P(managed_joins, tell_how_it_ended) {
+TEST_P(managed_joins, report_how_the_task_ended) {
     const auto done = begin([] { return weft::sleep_for(1s); });
     const auto cancelled = begin([] { return weft::sleep_for(1h); });
     const auto late = begin([] { return weft::sleep_for(1h); }, [] {}, {.timeout = 1s});
@@ -57,7 +57,7 @@ TEST_P(managed_joins, tell_how_it_ended) {
     EXPECT_EQ(w.m.join<int>(done.id()).error(), manager_errc::no_such_task);
 }
 
-TEST(managed_join, gives_its_value_away_once) {
+TEST(managed_join, returns_the_value_once) {
     managed_world w;
     const auto h = w.m.spawn_with_handle([] { return std::string("value"); });
     w.l.run();
@@ -67,7 +67,7 @@ TEST(managed_join, gives_its_value_away_once) {
     EXPECT_EQ(*h->join(), managed_status::done);
 }
 
-TEST(managed_join, tells_the_end_in_the_users_own_error) {
+TEST(managed_join, reports_the_end_as_a_user_defined_error) {
     using answer = weft::result<int, shop_error>;
     managed_world w;
     const auto sold = w.m.spawn_with_handle([]() -> answer { return 5; });
@@ -87,7 +87,7 @@ TEST(managed_join, tells_the_end_in_the_users_own_error) {
     EXPECT_EQ(w.m.join<answer>(dead->id()).error(), shop_error::no_answer) << "no such task";
 }
 
-TEST(managed_join, of_itself_is_refused_by_name) {
+TEST(managed_join, of_itself_is_refused) {
     managed_world w;
     const auto fiber = w.m.spawn([&] {
         EXPECT_EQ(w.m.join(weft::this_managed::id()).error(), manager_errc::waits_for_itself);
@@ -101,7 +101,7 @@ TEST(managed_join, of_itself_is_refused_by_name) {
     EXPECT_EQ(w.m.live_count(), 0u);
 }
 
-TEST(managed_join, in_a_circle_is_refused_to_who_would_close_it) {
+TEST(managed_join, that_would_close_a_cycle_is_refused) {
     managed_world w;
     std::uint64_t ids[3];
     int refused = 0;
@@ -138,7 +138,7 @@ bool is_joined_by_what_it_left(F leave) {
     return joined;
 }
 
-TEST(managed_join, that_was_left_is_no_part_of_a_circle) {
+TEST(managed_join, that_timed_out_is_not_part_of_a_cycle) {
     EXPECT_TRUE(is_joined_by_what_it_left([](auto& m, std::uint64_t other) {
         try {
             const weft::timeout_scope limit(1s);
@@ -149,14 +149,14 @@ TEST(managed_join, that_was_left_is_no_part_of_a_circle) {
 }
 
 // A join that is cancelled between two polls, and not where it is awaited.
-TEST(managed_join, that_is_dropped_while_it_is_pending_is_no_part_of_a_circle) {
+TEST(managed_join, that_was_destroyed_while_pending_is_not_part_of_a_cycle) {
     EXPECT_TRUE(is_joined_by_what_it_left([](auto& m, std::uint64_t other) {
         weft::poll_task looked_at(m.async_join(other));
         EXPECT_FALSE(looked_at.poll());
     }));
 }
 
-TEST(managed_join, is_a_deadlock_in_its_own_loop_alone) {
+TEST(managed_join, counts_as_a_deadlock_only_within_its_own_loop) {
     weft::task_manager<> m;
     weft::loop elsewhere;
     const auto there =
@@ -171,7 +171,7 @@ TEST(managed_join, is_a_deadlock_in_its_own_loop_alone) {
     elsewhere.run_until_idle();
 }
 
-TEST(managed_join, is_left_by_who_is_stopped_or_killed) {
+TEST(managed_join, ends_when_its_waiter_is_stopped_or_killed) {
     managed_world w;
     const auto lives = w.m.spawn_with_handle([] { weft::this_fiber::sleep_for(10s); });
     const auto body = [&] { static_cast<void>(lives->join()); };
@@ -186,7 +186,7 @@ TEST(managed_join, is_left_by_who_is_stopped_or_killed) {
     w.l.run();
 }
 
-TEST(managed_join, waits_on_a_thread_for_a_task_of_another) {
+TEST(managed_join, waits_on_a_thread_for_a_task_of_another_thread) {
     weft::testing::loop_thread there;
     weft::task_manager<> m({.on = &there.loop()});
     for (int i = 0; i < 50; ++i) {

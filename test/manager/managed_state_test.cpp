@@ -12,7 +12,7 @@ using weft::managed_status;
 using weft::stop_reason;
 using weft::detail::managed_state;
 
-TEST(managed_state, tells_who_ends_it_what_is_owed) {
+TEST(managed_state, decide_returns_what_remains_to_be_done) {
     managed_state lazy(false);
     EXPECT_EQ(lazy.decide(managed_status::killed, stop_reason::user), managed_state::owed::drop);
     EXPECT_FALSE(lazy.launch());
@@ -42,7 +42,7 @@ TEST(managed_state, keeps_the_first_cause_and_its_reason) {
     EXPECT_EQ(s.reason(), stop_reason::deadline);
 }
 
-TEST(managed_state, tells_each_cause) {
+TEST(managed_state, reports_each_cause) {
     for (const auto c : {managed_status::done, managed_status::cancelled, managed_status::killed,
                          managed_status::timed_out}) {
         managed_state s(true);
@@ -52,7 +52,7 @@ TEST(managed_state, tells_each_cause) {
     }
 }
 
-TEST(managed_state, is_forced_once_and_only_when_it_has_begun) {
+TEST(managed_state, can_be_forced_once_and_only_after_its_start) {
     managed_state early(true);
     EXPECT_FALSE(early.force());
     managed_state s(true);
@@ -61,7 +61,7 @@ TEST(managed_state, is_forced_once_and_only_when_it_has_begun) {
     EXPECT_FALSE(s.force());
 }
 
-TEST(managed_state, gives_its_value_away_once) {
+TEST(managed_state, lets_its_value_be_taken_once) {
     managed_state s(true);
     EXPECT_TRUE(s.take());
     EXPECT_FALSE(s.take());
@@ -92,7 +92,7 @@ TEST(managed_state, has_one_winner_among_threads) {
     }
 }
 
-TEST(managed_state, is_forced_no_more_once_its_function_is_over) {
+TEST(managed_state, cannot_be_forced_after_its_function_is_done) {
     managed_state returned(true);
     EXPECT_TRUE(returned.begin());
     EXPECT_FALSE(returned.finish(managed_status::done, stop_reason::none)) << "no kill waits";

@@ -34,7 +34,7 @@ struct does_when_moved {
     void operator()() const { weft::this_fiber::sleep_for(1h); }
 };
 
-TEST(manager_closing, refuses_a_spawn_that_was_admitted_before) {
+TEST(manager_closing, refuses_a_spawn_admitted_before_it) {
     weft::loop l;
     task_manager<> m({.on = &l});
     std::function<void()> closes = [&] {
@@ -50,7 +50,7 @@ TEST(manager_closing, refuses_a_spawn_that_was_admitted_before) {
 }
 
 // The destructor waits for a spawn that one of the tasks is at, and has it refused.
-TEST(manager_closing, at_its_end_refuses_a_spawn_that_was_admitted_before) {
+TEST(manager_closing, in_the_destructor_refuses_a_spawn_admitted_before_it) {
     loop_thread there;
     for (int round = 0; round < 20; ++round) {
         auto m = std::make_unique<task_manager<>>(weft::manager_options{.on = &there.loop()});
@@ -68,7 +68,7 @@ TEST(manager_closing, at_its_end_refuses_a_spawn_that_was_admitted_before) {
     }
 }
 
-TEST(manager_closing, leaves_none_of_those_that_workers_spawn_meanwhile) {
+TEST(manager_closing, leaves_no_task_spawned_concurrently_by_workers) {
     weft::pool p({.thread_count = 3});
     const int rounds = weft::testing::slow ? 5 : 30;
     for (int round = 0; round < rounds; ++round) {
@@ -91,7 +91,7 @@ TEST(manager_closing, leaves_none_of_those_that_workers_spawn_meanwhile) {
 }
 
 // Each starts the next, in a shard that changes with the thread, before it ends.
-TEST(manager_closing, is_never_empty_while_one_begins_the_next) {
+TEST(manager_closing, never_looks_empty_while_a_task_starts_its_successor) {
     weft::pool p({.thread_count = 4});
     task_manager<> m({.on = &p});
     std::atomic<bool> go_on{true};
@@ -114,7 +114,7 @@ TEST(manager_closing, is_never_empty_while_one_begins_the_next) {
 }
 
 // The last task ends at any time of the wait for it.
-TEST(manager_closing, wakes_what_waits_for_the_last) {
+TEST(manager_closing, wakes_the_waiter_when_the_last_task_ends) {
     loop_thread there;
     task_manager<> m({.on = &there.loop()});
     std::atomic<bool> go{false};
@@ -130,7 +130,7 @@ TEST(manager_closing, wakes_what_waits_for_the_last) {
     }
 }
 
-TEST(manager_closing, of_nobody_keeps_no_timer) {
+TEST(manager_closing, without_tasks_keeps_no_timer) {
     weft::loop l;
     task_manager<> m({.on = &l, .timers = &l});
     const weft::time_point before = weft::steady_now();

@@ -12,7 +12,7 @@ namespace {
 using weft::managed_status;
 using weft::manager_errc;
 
-TEST(manager_errc, has_a_text_of_its_own_for_each) {
+TEST(manager_errc, has_a_distinct_message_for_each_value) {
     std::set<std::string> texts;
     constexpr int count = static_cast<int>(manager_errc::waits_in_a_circle);
     for (int i = 1; i <= count; ++i)
@@ -22,7 +22,7 @@ TEST(manager_errc, has_a_text_of_its_own_for_each) {
     EXPECT_EQ(make_error_code(static_cast<manager_errc>(count + 1)).message(), "unknown");
 }
 
-TEST(manager_errc, is_compared_with_codes) {
+TEST(manager_errc, compares_with_error_codes) {
     const std::error_code c = manager_errc::killed;
     EXPECT_EQ(c, manager_errc::killed);
     EXPECT_NE(c, manager_errc::no_such_task);

@@ -22,7 +22,7 @@ std::size_t resident_bytes() {
     return resident * 4096;
 }
 
-TEST(task_manager_million, tasks_live_are_resumed_by_id_and_end) {
+TEST(task_manager_million, tasks_can_be_live_and_are_resumed_by_id) {
     const std::size_t count = weft::testing::slow || WEFT_DEBUG ? 20'000 : 1'000'000;
     weft::loop l;
     weft::task_manager<> m({.on = &l});

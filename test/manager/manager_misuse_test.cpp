@@ -11,7 +11,7 @@ namespace {
 using weft::manager_errc;
 using weft::task_manager;
 
-TEST(manager_misuse, of_ids_that_are_nobodys_is_refused_by_name) {
+TEST(manager_misuse, of_unknown_ids_fails_with_no_such_task) {
     task_manager<> m;
     const std::uint64_t wrong = 12345;
     EXPECT_EQ(m.start(wrong), manager_errc::no_such_task);
@@ -28,7 +28,7 @@ TEST(manager_misuse, of_ids_that_are_nobodys_is_refused_by_name) {
     EXPECT_FALSE(m.find(wrong));
 }
 
-TEST(manager_misuse_death, spawn_outside_of_any_executor) {
+TEST(manager_misuse_death, spawn_outside_any_executor) {
     EXPECT_DEATH(
         {
             task_manager<> m;
@@ -37,7 +37,7 @@ TEST(manager_misuse_death, spawn_outside_of_any_executor) {
         "a task is spawned outside of any executor");
 }
 
-TEST(manager_misuse_death, an_empty_task) {
+TEST(manager_misuse_death, spawn_of_an_empty_task) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -47,7 +47,7 @@ TEST(manager_misuse_death, an_empty_task) {
         "a task that is empty or has begun is to be run");
 }
 
-TEST(manager_misuse_death, destroyed_with_tasks_on_a_loop_that_nobody_runs) {
+TEST(manager_misuse_death, destruction_with_tasks_on_a_loop_that_does_not_run) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -55,10 +55,10 @@ TEST(manager_misuse_death, destroyed_with_tasks_on_a_loop_that_nobody_runs) {
             static_cast<void>(m.spawn([] { weft::this_fiber::sleep_for(1h); }));
             l.run_until_idle();
         },
-        "executors that nobody runs have tasks of it");
+        "executors that do not run have tasks of it");
 }
 
-TEST(manager_misuse_death, no_resolution) {
+TEST(manager_misuse_death, zero_resolution) {
     EXPECT_DEATH(task_manager<> m({.resolution = 0s}), "whose deadlines have no resolution");
 }
 

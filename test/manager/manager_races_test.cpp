@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(kinds, all_at_one, ::testing::Bool(), [](const auto& in
     return std::string(info.param ? "coroutine" : "fiber");
 });
 
-TEST_P(all_at_one, end_it_once_and_call_its_hooks_once) {
+TEST_P(all_at_one, end_a_task_once_and_call_its_hooks_once) {
     loop_thread there;
     task_manager<> m({.on = &there.loop(), .start = weft::steady_now(), .grace = 0s});
     std::atomic<std::uint64_t> id{0};
@@ -91,7 +91,7 @@ TEST_P(all_at_one, end_it_once_and_call_its_hooks_once) {
     m.check();
 }
 
-TEST(manager_races, spawn_from_many_threads_and_end_all) {
+TEST(manager_races, spawns_from_many_threads_all_end) {
     loop_thread x, y;
     task_manager<> m({.timers = &x.loop()});
     constexpr int thread_count = 4;
@@ -136,7 +136,7 @@ TEST(manager_races, spawn_from_many_threads_and_end_all) {
     EXPECT_EQ(m.stats().deadlines, 0u);
 }
 
-TEST(manager_races, tasks_of_a_pool_are_killed_where_they_are) {
+TEST(manager_races, all_tasks_of_a_pool_are_killed) {
     weft::pool p({.thread_count = 2});
     std::atomic<int> gone{0};
     {
@@ -159,7 +159,7 @@ TEST(manager_races, tasks_of_a_pool_are_killed_where_they_are) {
     }
 }
 
-TEST(manager_races, a_manager_ends_while_its_tasks_run_elsewhere) {
+TEST(manager_races, manager_is_destroyed_while_its_tasks_run_elsewhere) {
     loop_thread there;
     for (int round = 0; round < 50; ++round) {
         std::atomic<int> gone{0};
@@ -262,7 +262,7 @@ weft::task<> goes_to_and_fro(weft::executor& a, weft::scheduler& b, std::atomic<
     }
 }
 
-TEST(manager_races, a_kill_follows_a_task_that_never_stays) {
+TEST(manager_races, kill_follows_a_task_that_keeps_migrating) {
     weft::pool p({.thread_count = 2});
     loop_thread there;
     std::atomic<int> gone{0};
@@ -283,7 +283,7 @@ TEST(manager_races, a_kill_follows_a_task_that_never_stays) {
 }
 
 // The kill finds it on its way, from which it comes to a wait that no stop ends.
-TEST(manager_races, a_kill_meets_a_task_where_it_arrives) {
+TEST(manager_races, kill_reaches_a_task_where_its_migration_ends) {
     weft::loop here, there;
     task_manager<> m({.on = &here});
     bool gone = false;
@@ -301,7 +301,7 @@ TEST(manager_races, a_kill_meets_a_task_where_it_arrives) {
 }
 
 // Its first turn is lost with the executor; so its state is destroyed, and it is done.
-TEST(manager_races, a_coroutine_whose_executor_ends_before_its_first_turn_is_killed) {
+TEST(manager_races, unstarted_coroutine_is_killed_with_its_executor) {
     weft::testing::manual_executor here;
     task_manager<> m({.on = &here});
     auto had = std::make_shared<int>();
@@ -316,7 +316,7 @@ TEST(manager_races, a_coroutine_whose_executor_ends_before_its_first_turn_is_kil
 }
 
 // The kill is posted to the executor that the task is about to leave, and which ends then.
-TEST(manager_races, a_kill_follows_a_task_that_has_left_an_executor_which_ends) {
+TEST(manager_races, kill_follows_a_task_that_left_an_ending_executor) {
     weft::testing::manual_executor here;
     weft::loop there;
     task_manager<> m({.on = &here});

@@ -29,12 +29,12 @@ struct timed {
         on.call([&] { f(*this); });
     }
     ~timed() {
-        timer->let_go();
+        timer->release();
         on.run_all();
     }
 };
 
-TEST(manager_timer, calls_when_the_earliest_deadline_has_come) {
+TEST(manager_timer, calls_back_at_the_earliest_deadline) {
     timed t;
     t.here([](timed& me) {
         me.timer->need(me.on.now() + 5s);
@@ -54,7 +54,7 @@ TEST(manager_timer, calls_when_the_earliest_deadline_has_come) {
     EXPECT_EQ(t.on.timer_count(), 0u) << "nothing more to come";
 }
 
-TEST(manager_timer, is_told_from_elsewhere_by_a_message) {
+TEST(manager_timer, is_armed_from_another_thread_by_a_post) {
     timed t;
     t.timer->need(t.on.now() + 2s);
     t.timer->need(t.on.now() + 1s);
@@ -65,7 +65,7 @@ TEST(manager_timer, is_told_from_elsewhere_by_a_message) {
     EXPECT_EQ(t.calls, 1);
 }
 
-TEST(manager_timer, rests_when_there_is_nothing_to_come) {
+TEST(manager_timer, is_disarmed_when_no_deadline_remains) {
     timed t;
     t.here([](timed& me) { me.timer->need(me.on.now() + 1s); });
     t.here([](timed& me) { me.timer->rest(); });
@@ -80,7 +80,7 @@ TEST(manager_timer, rests_when_there_is_nothing_to_come) {
     EXPECT_EQ(t.calls, 0);
 }
 
-TEST(manager_timer, goes_with_its_owner_on_its_executors_thread) {
+TEST(manager_timer, makes_no_call_after_its_release) {
     for (int i = 0; i < 50; ++i) {
         weft::testing::loop_thread there;
         std::atomic<int> calls{0};
@@ -93,7 +93,7 @@ TEST(manager_timer, goes_with_its_owner_on_its_executors_thread) {
             &calls);
         timer->need(weft::steady_now());
         while (calls == 0) std::this_thread::yield();
-        timer->let_go();
+        timer->release();
         const int so_far = calls;
         std::this_thread::yield();
         EXPECT_EQ(calls, so_far) << "no call after it was let go of";

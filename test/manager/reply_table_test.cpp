@@ -18,7 +18,7 @@ struct waits_for : awaited_reply {
     explicit waits_for(std::uint64_t n) : awaited_reply(type_id_of<int>()) { sequence = n; }
 };
 
-TEST(reply_table, finds_each_once_and_counts_what_is_late) {
+TEST(reply_table, finds_each_reply_once_and_counts_late_ones) {
     reply_table t;
     constexpr std::uint64_t count = 1000;
     std::deque<waits_for> all;
@@ -34,7 +34,7 @@ TEST(reply_table, finds_each_once_and_counts_what_is_late) {
     EXPECT_EQ(t.late_count(), count + 1);
 }
 
-TEST(reply_table, refuses_a_number_that_is_waited_for) {
+TEST(reply_table, refuses_a_sequence_that_is_awaited) {
     reply_table t;
     waits_for a(5), b(5);
     EXPECT_TRUE(t.insert(a));
@@ -45,7 +45,7 @@ TEST(reply_table, refuses_a_number_that_is_waited_for) {
     EXPECT_TRUE(t.remove(b));
 }
 
-TEST(reply_table, leaves_who_waits_for_another_type_alone) {
+TEST(reply_table, keeps_a_waiter_for_another_type) {
     reply_table t;
     waits_for a(5);
     ASSERT_TRUE(t.insert(a));
@@ -55,14 +55,14 @@ TEST(reply_table, leaves_who_waits_for_another_type_alone) {
     EXPECT_EQ(t.take(5, type_id_of<int>()), &a);
 }
 
-TEST(reply_table, gives_no_number_twice) {
+TEST(reply_table, never_repeats_a_sequence) {
     reply_table t;
     const std::uint64_t first = t.new_sequence();
     EXPECT_NE(first, 0u);
     EXPECT_NE(t.new_sequence(), first);
 }
 
-TEST(reply_table, gives_each_to_one_of_two_threads) {
+TEST(reply_table, gives_each_reply_to_only_one_of_two_threads) {
     reply_table t;
     const int rounds = weft::testing::slow ? 2'000 : 20'000;
     std::atomic<std::uint64_t> at{0};
@@ -100,7 +100,7 @@ TEST(reply_table, gives_each_to_one_of_two_threads) {
     EXPECT_EQ(t.count(), 0u);
 }
 
-TEST(reply_table_death, destroyed_while_one_waits) {
+TEST(reply_table_death, destroyed_while_a_reply_is_awaited) {
     EXPECT_DEATH(
         {
             reply_table t;

@@ -23,7 +23,7 @@ namespace this_managed = weft::this_managed;
 class managed_suspension : public weft::testing::of_both_kinds {};
 WEFT_INSTANTIATE_OF_BOTH_KINDS(managed_suspension);
 
-TEST_P(managed_suspension, ends_by_a_resume_with_its_value) {
+TEST_P(managed_suspension, ends_with_the_value_of_resume) {
     std::string got;
     const auto h = begin([] { return this_managed::async_suspend<std::string>(); },
                          [&](std::string s) { got = std::move(s); });
@@ -35,7 +35,7 @@ TEST_P(managed_suspension, ends_by_a_resume_with_its_value) {
     EXPECT_EQ(w.m.resume(h.id(), std::string("late")), manager_errc::no_such_task);
 }
 
-TEST_P(managed_suspension, finds_what_came_before_it_and_loses_nothing) {
+TEST_P(managed_suspension, receives_a_value_sent_before_it) {
     std::unique_ptr<int> got;
     const auto h = begin([] { return this_managed::async_suspend<std::unique_ptr<int>>(); },
                          [&](std::unique_ptr<int> p) { got = std::move(p); });
@@ -56,7 +56,7 @@ TEST_P(managed_suspension, is_the_only_wait_that_a_resume_ends) {
     EXPECT_GE(woken - begun, 5s);
 }
 
-TEST_P(managed_suspension, is_refused_a_value_of_another_type) {
+TEST_P(managed_suspension, refuses_a_value_of_another_type) {
     int got = 0;
     const auto h =
         begin([] { return this_managed::async_suspend<int>(); }, [&](int n) { got = n; });
@@ -69,7 +69,7 @@ TEST_P(managed_suspension, is_refused_a_value_of_another_type) {
     EXPECT_EQ(w.m.stats().type_mismatches, 2u);
 }
 
-TEST_P(managed_suspension, passes_over_a_kept_value_of_another_type) {
+TEST_P(managed_suspension, discards_a_pending_value_of_another_type) {
     int got = 0;
     const auto h =
         begin([] { return this_managed::async_suspend<int>(); }, [&](int n) { got = n; });
@@ -81,7 +81,7 @@ TEST_P(managed_suspension, passes_over_a_kept_value_of_another_type) {
     EXPECT_EQ(got, 1);
 }
 
-TEST_P(managed_suspension, with_a_deadline_tells_that_it_was_late) {
+TEST_P(managed_suspension, with_a_deadline_reports_timed_out) {
     std::error_code why;
     const auto h =
         begin([] { return this_managed::async_suspend_until<int>(weft::after(weft::now(), 1s)); },
@@ -91,7 +91,7 @@ TEST_P(managed_suspension, with_a_deadline_tells_that_it_was_late) {
     EXPECT_EQ(h.status(), weft::managed_status::done);
 }
 
-TEST_P(managed_suspension, ends_with_its_task) {
+TEST_P(managed_suspension, ends_when_its_task_is_cancelled_or_killed) {
     const auto cancelled = begin([] { return this_managed::async_suspend<int>(); });
     const auto killed = begin([] { return this_managed::async_suspend<int>(); });
     w.settle();
@@ -104,7 +104,7 @@ TEST_P(managed_suspension, ends_with_its_task) {
 }
 
 // A timer with the same deadline fires before the wait's own, and resumes the task.
-TEST_P(managed_suspension, that_was_resumed_is_not_late_any_more) {
+TEST_P(managed_suspension, resumed_at_its_deadline_does_not_time_out) {
     struct resuming : weft::timer_node {
         weft::task_manager<>* m;
         std::uint64_t id = 0;
@@ -130,7 +130,7 @@ TEST_P(managed_suspension, that_was_resumed_is_not_late_any_more) {
     EXPECT_TRUE(h.over());
 }
 
-TEST_P(managed_suspension, that_was_resumed_may_still_be_stopped_or_killed_before_its_turn) {
+TEST_P(managed_suspension, resumed_can_be_stopped_or_killed_before_its_turn) {
     for (const bool kill : {false, true}) {
         bool ran = false;
         const auto h =
@@ -149,7 +149,7 @@ TEST_P(managed_suspension, that_was_resumed_may_still_be_stopped_or_killed_befor
     }
 }
 
-TEST_P(managed_suspension, that_was_resumed_goes_with_its_loop) {
+TEST_P(managed_suspension, resumed_ends_with_its_loop) {
     auto loop = std::make_unique<weft::loop>();
     weft::task_manager<> m({.on = loop.get()});
     const auto fiber = m.spawn_with_handle([] { this_managed::suspend<int>(); });
@@ -167,7 +167,7 @@ TEST_P(managed_suspension, that_was_resumed_goes_with_its_loop) {
     EXPECT_TRUE(coroutine->over());
 }
 
-TEST(managed_suspension, again_and_again_allocates_nothing) {
+TEST(managed_suspension, repeated_allocates_nothing) {
     weft::loop l;
     weft::task_manager<> m({.on = &l});
     constexpr int rounds = WEFT_DEBUG ? 10'000 : 100'000;
@@ -207,7 +207,7 @@ struct fails_to_move {
 };
 
 // A stop does not end this wait, so the resume still does; and the next wait finds the stop.
-TEST(managed_suspension, under_a_shield_is_resumed_though_its_task_was_cancelled) {
+TEST(managed_suspension, under_a_shield_is_resumed_despite_a_cancelled_task) {
     for (const bool coroutine : {false, true}) {
         weft::testing::managed_world w;
         int got = 0;
@@ -242,7 +242,7 @@ TEST(managed_suspension, under_a_shield_is_resumed_though_its_task_was_cancelled
     }
 }
 
-TEST(managed_suspension, under_a_shield_ends_by_a_kill) {
+TEST(managed_suspension, under_a_shield_is_ended_by_a_kill) {
     weft::testing::managed_world w;
     const auto h = w.m.spawn_with_handle([&] {
                           const weft::shield s;
@@ -257,14 +257,14 @@ TEST(managed_suspension, under_a_shield_ends_by_a_kill) {
     EXPECT_TRUE(h.over());
 }
 
-TEST(managed_suspension, is_no_deadlock_as_another_thread_may_resume_it) {
+TEST(managed_suspension, is_excluded_from_deadlock_reports) {
     weft::task_manager<> m;
     EXPECT_TRUE(weft::testing::waits_for_outside([&] {
         static_cast<void>(m.spawn_with_handle([] { this_managed::suspend<int>(); })->join());
     }));
 }
 
-TEST(managed_suspension, is_told_what_making_the_value_threw) {
+TEST(managed_suspension, rethrows_what_constructing_the_value_threw) {
     weft::testing::managed_world w;
     bool caught = false;
     const auto id = w.m.spawn([&] {
@@ -282,7 +282,7 @@ TEST(managed_suspension, is_told_what_making_the_value_threw) {
 }
 
 // Otherwise the waiter would never be notified.
-TEST(managed_suspension_death, refuses_a_kill_while_the_value_is_made) {
+TEST(managed_suspension_death, refuses_a_kill_while_the_value_is_copied) {
     weft::testing::managed_world w;
     bool over = false;
     const auto id = w.m.spawn([&] {
@@ -298,7 +298,7 @@ TEST(managed_suspension_death, refuses_a_kill_while_the_value_is_made) {
     EXPECT_TRUE(over);
 }
 
-TEST(managed_suspension_death, outside_of_a_managed_task) {
+TEST(managed_suspension_death, outside_a_managed_task) {
     EXPECT_DEATH(this_managed::suspend<int>(), "a suspend outside of any task of a task_manager");
 }
 

@@ -34,7 +34,7 @@ using weft::testing::managed_world;
 class managed_life : public weft::testing::of_both_kinds {};
 WEFT_INSTANTIATE_OF_BOTH_KINDS(managed_life);
 
-TEST_P(managed_life, goes_from_created_over_waiting_to_done) {
+TEST_P(managed_life, passes_from_created_to_waiting_to_done) {
     const auto h = begin([] { return weft::sleep_for(1s); },
                          [] {
                              const weft::detail::managed_task* t =
@@ -56,7 +56,7 @@ TEST_P(managed_life, goes_from_created_over_waiting_to_done) {
     w.m.check();
 }
 
-TEST_P(managed_life, ends_by_cancel_wherever_it_waits) {
+TEST_P(managed_life, ends_by_cancel_while_it_waits) {
     bool after = false;
     const auto h = begin([] { return weft::sleep_for(1h); }, [&] { after = true; });
     w.settle();
@@ -89,7 +89,7 @@ TEST_P(managed_life, ends_by_kill_in_one_unwind) {
     w.l.run();
 }
 
-TEST_P(managed_life, that_is_ended_before_its_first_turn_never_has_one) {
+TEST_P(managed_life, ended_before_its_first_turn_never_runs) {
     bool ran = false;
     const auto op = [&] {
         ran = true;
@@ -110,7 +110,7 @@ TEST_P(managed_life, that_is_ended_before_its_first_turn_never_has_one) {
     EXPECT_EQ(w.m.live_count(), 0u);
 }
 
-TEST_P(managed_life, begins_by_start_if_it_is_lazy) {
+TEST_P(managed_life, starts_with_start_if_deferred) {
     const auto h =
         begin([] { return weft::sleep_for(1s); }, [] {}, {.launch = weft::launch::deferred});
     w.settle();
@@ -122,7 +122,7 @@ TEST_P(managed_life, begins_by_start_if_it_is_lazy) {
     EXPECT_EQ(w.m.start(h.id()), manager_errc::no_such_task);
 }
 
-TEST_P(managed_life, is_late_after_its_timeout_and_never_before) {
+TEST_P(managed_life, times_out_after_its_timeout_and_never_early) {
     const weft::time_point begun = w.l.now();
     weft::time_point ended;
     const auto h = begin([] { return weft::sleep_for(1h); }, [] {}, {.timeout = 5s});
@@ -135,7 +135,7 @@ TEST_P(managed_life, is_late_after_its_timeout_and_never_before) {
     EXPECT_EQ(h.join().value(), managed_status::timed_out);
 }
 
-TEST_P(managed_life, needs_no_time_when_its_timeout_is_taken_back) {
+TEST_P(managed_life, does_not_time_out_after_its_deadline_is_removed) {
     const weft::time_point begun = w.l.now();
     const auto h = begin([] { return weft::sleep_for(10s); }, [] {}, {.timeout = 5s});
     EXPECT_FALSE(w.m.set_deadline(h.id(), weft::never));
@@ -165,7 +165,7 @@ TEST_P(managed_life, ends_with_its_loop) {
     EXPECT_TRUE(weft::is_final(h.status()));
 }
 
-TEST_P(managed_life, is_told_by_hooks_once_before_who_joins) {
+TEST_P(managed_life, calls_its_hooks_once_before_joiners_wake) {
     std::string order;
     const auto h = begin([] { return weft::sleep_for(1s); });
     EXPECT_FALSE(w.m.on_finish(h.id(), [&](const managed_handle<>& of) {
@@ -190,7 +190,7 @@ TEST_P(managed_life, is_told_by_hooks_once_before_who_joins) {
     EXPECT_EQ(order, "abjc") << "with a handle in hand it is called at once";
 }
 
-TEST_P(managed_life, ends_by_itself_when_it_was_killed_but_runs) {
+TEST_P(managed_life, killed_while_running_ends_at_its_next_wait) {
     const auto h = begin(
         [this] {
             // From within: it is killed when it suspends next.
@@ -205,7 +205,7 @@ TEST_P(managed_life, ends_by_itself_when_it_was_killed_but_runs) {
 // -- what cannot prevent a kill -----------------------------------------------------------------
 
 // Its state is destroyed at once, and not with the last handle.
-TEST(task_manager_kill, of_one_that_has_not_begun_destroys_what_it_would_have_run) {
+TEST(task_manager_kill, of_an_unstarted_task_destroys_its_state_at_once) {
     managed_world w;
     const auto held = std::make_shared<int>(1);
     const auto fiber = [held] { ADD_FAILURE(); };
@@ -226,7 +226,7 @@ TEST(task_manager_kill, of_one_that_has_not_begun_destroys_what_it_would_have_ru
     }
 }
 
-TEST(task_manager_kill, ends_a_body_that_yields_for_ever) {
+TEST(task_manager_kill, ends_a_body_that_yields_forever) {
     weft::loop l;
     task_manager<> m({.on = &l});
     int gone = 0;
@@ -243,7 +243,7 @@ TEST(task_manager_kill, ends_a_body_that_yields_for_ever) {
     EXPECT_EQ(m.stats().killed, 1u);
 }
 
-TEST(task_manager_kill, ends_a_body_that_swallows_everything) {
+TEST(task_manager_kill, ends_a_body_that_swallows_every_exception) {
     managed_world w;
     int swallowed = 0;
     int gone = 0;
@@ -265,7 +265,7 @@ TEST(task_manager_kill, ends_a_body_that_swallows_everything) {
     EXPECT_EQ(w.m.live_count(), 0u);
 }
 
-TEST(task_manager_kill, ends_one_that_was_cancelled_and_takes_its_time) {
+TEST(task_manager_kill, ends_a_cancelled_task_that_is_slow_to_end) {
     managed_world w;
     int gone = 0;
     const auto h = w.m.spawn_with_handle([&] {
@@ -283,7 +283,7 @@ TEST(task_manager_kill, ends_one_that_was_cancelled_and_takes_its_time) {
     EXPECT_EQ(h->status(), managed_status::cancelled) << "the first cause wins";
 }
 
-TEST(task_manager_kill, takes_with_it_what_the_task_awaits) {
+TEST(task_manager_kill, also_kills_what_the_task_awaits) {
     managed_world w;
     int gone = 0;
     const auto inner = [&]() -> weft::task<int> {
@@ -307,7 +307,7 @@ TEST(task_manager_kill, takes_with_it_what_the_task_awaits) {
 }
 
 // Where they run in the same loop, also under a shield, and when one of them has failed before.
-TEST(task_manager_kill, takes_with_it_the_children_that_it_joins) {
+TEST(task_manager_kill, also_kills_the_children_that_the_task_joins) {
     for (const bool fails : {false, true}) {
         managed_world w;
         int gone = 0;
@@ -333,7 +333,7 @@ TEST(task_manager_kill, takes_with_it_the_children_that_it_joins) {
 
 // A frame between the throw and the handler cannot be unwound a second time: there the kill is a
 // stop.
-TEST(task_manager_kill, lets_a_nursery_that_an_exception_leaves_wait_for_its_children) {
+TEST(task_manager_kill, during_unwinding_lets_a_nursery_wait_for_its_children) {
     managed_world w;
     int gone = 0;
     int caught = 0;
@@ -361,7 +361,7 @@ TEST(task_manager_kill, lets_a_nursery_that_an_exception_leaves_wait_for_its_chi
     EXPECT_EQ(h->status(), managed_status::killed);
 }
 
-TEST(task_manager_kill, ends_one_that_holds_a_lock_with_the_lock_given_back) {
+TEST(task_manager_kill, releases_the_lock_of_the_killed_task) {
     managed_world w;
     weft::mutex lock;
     const auto holds = w.m.spawn([&] {
@@ -382,7 +382,7 @@ TEST(task_manager_kill, ends_one_that_holds_a_lock_with_the_lock_given_back) {
 
 // -- values and errors --------------------------------------------------------------------------
 
-TEST(task_manager, gives_what_either_kind_returned) {
+TEST(task_manager, returns_values_of_fibers_and_coroutines) {
     managed_world w;
     const auto a = w.m.spawn_with_handle([] { return std::make_unique<int>(1); });
     const auto body = []() -> weft::task<std::string> {
@@ -407,7 +407,7 @@ TEST(task_manager, gives_what_either_kind_returned) {
     EXPECT_TRUE(checked);
 }
 
-TEST(task_manager, begins_at_once_where_it_is_told) {
+TEST(task_manager, dispatch_starts_a_task_at_once) {
     managed_world w;
     int turns = 0;
     const auto outer = w.m.spawn([&] {
@@ -429,7 +429,7 @@ TEST(task_manager, begins_at_once_where_it_is_told) {
     EXPECT_EQ(turns, 3);
 }
 
-TEST(task_manager, keeps_private_data_with_the_task) {
+TEST(task_manager, keeps_user_data_with_the_task) {
     managed_world w;
     struct player {
         int number;
@@ -447,7 +447,7 @@ TEST(task_manager, keeps_private_data_with_the_task) {
     EXPECT_FALSE(weft::this_managed::exists());
 }
 
-TEST(task_manager, tells_an_error_that_nobody_joined) {
+TEST(task_manager, reports_an_error_that_was_not_joined) {
     static int told;
     told = 0;
     const auto before = weft::on_unhandled([](std::exception_ptr, weft::agent_info who) {
@@ -477,7 +477,7 @@ TEST(task_manager, tells_an_error_that_nobody_joined) {
 
 // -- chains -------------------------------------------------------------------------------------
 
-TEST(task_manager_then, begins_when_the_other_is_over_however_it_ended) {
+TEST(task_manager_then, starts_when_the_previous_task_is_done_in_any_way) {
     managed_world w;
     std::string order;
     const auto a = w.m.spawn([&] {
@@ -505,7 +505,7 @@ TEST(task_manager_then, begins_when_the_other_is_over_however_it_ended) {
     EXPECT_EQ(w.m.live_count(), 0u);
 }
 
-TEST(task_manager_then, begins_at_once_after_one_that_is_over) {
+TEST(task_manager_then, starts_at_once_after_a_done_task) {
     managed_world w;
     const auto before = w.m.spawn_with_handle([] { return 20; }).value();
     w.l.run();
@@ -523,7 +523,7 @@ TEST(task_manager_then, begins_at_once_after_one_that_is_over) {
 }
 
 // Whichever allocation fails, nothing is left behind, and the next attempt succeeds.
-TEST(task_manager_then, leaves_nothing_behind_when_memory_runs_out) {
+TEST(task_manager_then, leaves_no_state_when_out_of_memory) {
     if (weft::testing::slow) GTEST_SKIP() << "a sanitizer has operators of its own";
     managed_world w;
     struct alive {
@@ -577,7 +577,7 @@ TEST(task_manager_then, leaves_nothing_behind_when_memory_runs_out) {
     EXPECT_EQ(w.m.live_count(), 0u);
 }
 
-TEST(task_manager_then, hundred_thousand_in_a_row_take_no_stack) {
+TEST(task_manager_then, chain_of_a_hundred_thousand_takes_no_stack) {
     managed_world w;
     constexpr int count = WEFT_DEBUG ? 5'000 : 100'000;
     int ran = 0;
@@ -592,7 +592,7 @@ TEST(task_manager_then, hundred_thousand_in_a_row_take_no_stack) {
 
 // -- limits and the end -------------------------------------------------------------------------
 
-TEST(task_manager, refuses_by_name_what_is_more_than_its_limit) {
+TEST(task_manager, refuses_spawns_beyond_its_limit) {
     weft::testing::virtual_loop l(1);
     task_manager<> m({.on = &l.loop(), .max_live_count = 2});
     int made = 0;
@@ -616,7 +616,7 @@ TEST(task_manager, refuses_by_name_what_is_more_than_its_limit) {
     EXPECT_EQ(made, 3);
 }
 
-TEST(task_manager, visits_each_that_lived_at_one_moment) {
+TEST(task_manager, visits_no_task_started_or_ended_during_the_visit) {
     managed_world w;
     std::set<std::uint64_t> wanted, seen;
     for (int i = 0; i < 500; ++i)
@@ -636,7 +636,7 @@ TEST(task_manager, visits_each_that_lived_at_one_moment) {
     w.l.run();
 }
 
-TEST(task_manager_stop_all, asks_then_kills_then_is_empty) {
+TEST(task_manager_stop_all, requests_stop_then_kills_then_is_empty) {
     managed_world w;
     int polite = 0, stubborn = 0;
     for (int i = 0; i < 10; ++i)
@@ -667,7 +667,7 @@ TEST(task_manager_stop_all, asks_then_kills_then_is_empty) {
     w.l.run();
 }
 
-TEST(task_manager_stop_all, without_grace_kills) {
+TEST(task_manager_stop_all, without_a_grace_period_kills_at_once) {
     managed_world w;
     int gone = 0;
     for (int i = 0; i < 10; ++i)
@@ -682,7 +682,7 @@ TEST(task_manager_stop_all, without_grace_kills) {
     EXPECT_EQ(w.m.stats().killed, 10u);
 }
 
-TEST(task_manager_end, kills_what_lives_when_its_loop_runs_elsewhere_or_goes_on) {
+TEST(task_manager_end, kills_live_tasks_while_its_loop_keeps_running) {
     int begun = 0, gone = 0;
     weft::testing::virtual_loop l(1);
     weft::fiber owner(
@@ -702,7 +702,7 @@ TEST(task_manager_end, kills_what_lives_when_its_loop_runs_elsewhere_or_goes_on)
     EXPECT_EQ(gone, begun);
 }
 
-TEST(task_manager, waits_for_emptiness_up_to_a_deadline) {
+TEST(task_manager, wait_until_idle_ends_when_idle_or_at_a_deadline) {
     managed_world w;
     ASSERT_TRUE(w.m.spawn([] { weft::this_fiber::sleep_for(10s); }));
     std::error_code first;
@@ -720,7 +720,7 @@ TEST(task_manager, waits_for_emptiness_up_to_a_deadline) {
     EXPECT_TRUE(w.m.wait_until_idle()) << "on a thread, at once";
 }
 
-TEST(task_manager, is_waited_for_without_a_deadlock_as_its_tasks_may_end_elsewhere) {
+TEST(task_manager, wait_until_idle_is_excluded_from_deadlock_reports) {
     managed_world w;
     const auto lazy = w.m.spawn([] {}, {.launch = weft::launch::deferred});
     EXPECT_TRUE(
@@ -741,7 +741,7 @@ struct ticked {
     }
 };
 
-TEST(task_manager_tick, counts_from_a_stated_base_before_the_first_tick) {
+TEST(task_manager_tick, counts_from_the_given_start_before_the_first_tick) {
     ticked t;
     const auto id = t.sleeper(5s);
     EXPECT_EQ(t.m.deadline(id), t.start + 5s);
@@ -765,7 +765,7 @@ TEST(task_manager_tick, carries_nanoseconds_and_rounds_up) {
     t.l.loop().run_until_idle();
 }
 
-TEST(task_manager_tick, catches_up_a_day_in_order_and_by_its_budget) {
+TEST(task_manager_tick, catches_up_a_day_in_order_and_within_its_budget) {
     ticked t;
     std::vector<int> order;
     constexpr int count = 1000;
@@ -792,7 +792,7 @@ TEST(task_manager_tick, catches_up_a_day_in_order_and_by_its_budget) {
     EXPECT_EQ(t.m.next_deadline(), weft::never);
 }
 
-TEST(task_manager_tick, does_not_go_back) {
+TEST(task_manager_tick, never_goes_back) {
     ticked t;
     t.m.tick(t.start + 10s);
     t.m.tick(t.start + 1s);
@@ -803,7 +803,7 @@ TEST(task_manager_tick, does_not_go_back) {
     t.l.run();
 }
 
-TEST(task_manager_tick, takes_any_duration) {
+TEST(task_manager_tick, accepts_any_duration) {
     ticked t;
     const auto id = t.sleeper(weft::duration::max());
     EXPECT_EQ(t.m.deadline(id), weft::never);
@@ -821,7 +821,7 @@ TEST(task_manager_tick, takes_any_duration) {
     t.l.run();
 }
 
-TEST(task_manager_tick, kills_who_is_late_and_does_not_go) {
+TEST(task_manager_tick, kills_a_late_task_that_does_not_end) {
     weft::testing::virtual_loop l(1);
     const weft::time_point start{1h};
     task_manager<> m({.on = &l.loop(), .start = start, .grace = 2s});
@@ -844,7 +844,7 @@ TEST(task_manager_tick, kills_who_is_late_and_does_not_go) {
     EXPECT_EQ(a->status(), managed_status::timed_out);
 }
 
-TEST(task_manager, keeps_no_timer_when_nobody_has_a_deadline) {
+TEST(task_manager, keeps_no_timer_without_deadlines) {
     managed_world w;
     const weft::time_point begun = w.l.now();
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(w.m.spawn([] {}, {.timeout = 1h}));

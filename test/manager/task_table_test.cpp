@@ -52,7 +52,7 @@ private:
     std::deque<entry> all_;
 };
 
-TEST(task_table, finds_each_by_its_id_until_it_is_removed) {
+TEST(task_table, finds_each_task_by_its_id_until_removed) {
     entries all;
     task_table t(4);
     std::vector<managed_task*> tasks;
@@ -77,7 +77,7 @@ TEST(task_table, finds_each_by_its_id_until_it_is_removed) {
     t.check();
 }
 
-TEST(task_table, gives_no_id_twice_though_it_uses_the_same_slot) {
+TEST(task_table, never_repeats_an_id_in_the_same_slot) {
     entries all;
     managed_task& task = all.make();
     task_table t(1);
@@ -92,7 +92,7 @@ TEST(task_table, gives_no_id_twice_though_it_uses_the_same_slot) {
     for (const auto id : ids) EXPECT_FALSE(t.find(id));
 }
 
-TEST(task_table, gives_no_id_twice_to_threads) {
+TEST(task_table, never_repeats_an_id_across_threads) {
     constexpr int thread_count = 8;
     const int each = weft::testing::slow ? 2'000 : 50'000;
     entries all;
@@ -117,7 +117,7 @@ TEST(task_table, gives_no_id_twice_to_threads) {
     t.check();
 }
 
-TEST(task_table, finds_nothing_for_ids_that_were_never_given) {
+TEST(task_table, finds_nothing_for_ids_never_issued) {
     entries all;
     task_table t(2);
     managed_task& task = all.make();
@@ -129,7 +129,7 @@ TEST(task_table, finds_nothing_for_ids_that_were_never_given) {
     static_cast<void>(t.remove(task, managed_status::done));
 }
 
-TEST(task_table, gives_the_due_in_their_order_as_a_model_does) {
+TEST(task_table, returns_due_tasks_in_the_order_of_a_model) {
     entries all;
     task_table t(4);
     std::mt19937 random(7);
@@ -178,7 +178,7 @@ TEST(task_table, gives_the_due_in_their_order_as_a_model_does) {
     EXPECT_EQ(t.next(), tick_never);
 }
 
-TEST(task_table, takes_none_that_was_admitted_before_it_was_closed) {
+TEST(task_table, refuses_a_task_admitted_before_it_was_closed) {
     entries all;
     task_table t(1);
     managed_task& task = all.make();
@@ -190,7 +190,7 @@ TEST(task_table, takes_none_that_was_admitted_before_it_was_closed) {
     EXPECT_FALSE(t.remove(task, managed_status::done));
 }
 
-TEST(task_table, walks_over_all_that_stay_though_others_go) {
+TEST(task_table, visits_all_remaining_tasks_during_removals) {
     entries all;
     task_table t(2);
     std::set<managed_task*> kept, gone;

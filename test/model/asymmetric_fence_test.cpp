@@ -43,7 +43,7 @@ report miss(void (*left)(), void (*right)()) {
         {.deviations = 12});
 }
 
-TEST(asymmetric_fence, lets_no_two_threads_miss_each_other) {
+TEST(asymmetric_fence, prevents_store_buffering_in_every_interleaving) {
     expect_right(miss(light, heavy));
     expect_right(miss(heavy, light));
     expect_right(miss(heavy, heavy));
@@ -51,7 +51,7 @@ TEST(asymmetric_fence, lets_no_two_threads_miss_each_other) {
     expect_right(miss(full, full));
 }
 
-TEST(asymmetric_fence, orders_nothing_on_the_light_side_alone) {
+TEST(asymmetric_fence, orders_nothing_by_the_light_side_alone) {
     expect_found(miss(light, light), "one saw the other");
     expect_found(miss(light, full), "one saw the other");
 }
@@ -65,7 +65,7 @@ TEST(asymmetric_fence, orders_the_same_without_membarrier) {
 
 // Three threads. If the heavy thread reads the store of the first thread, then the light thread
 // reads it too, or the heavy thread reads the light thread's store.
-TEST(asymmetric_fence, hands_on_what_others_have_seen) {
+TEST(asymmetric_fence, propagates_stores_of_a_third_thread) {
     expect_right(explore(
         [](execution& run) {
             weft::atomic<int> x{0}, y{0};
@@ -89,7 +89,7 @@ TEST(asymmetric_fence, hands_on_what_others_have_seen) {
 }
 
 // A message needs its release and acquire still: the barrier is in the middle of nothing.
-TEST(asymmetric_fence, passes_no_message_by_itself) {
+TEST(asymmetric_fence, does_not_replace_release_and_acquire) {
     expect_found(explore([](execution& run) {
                      model::var<int> data{0};
                      weft::atomic<int> ready{0};

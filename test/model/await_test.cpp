@@ -15,7 +15,7 @@ using model::execution;
 using model::expect_right;
 using model::explore;
 
-TEST(await, meets_the_end_of_a_coroutine_and_goes_on_with_what_it_gave) {
+TEST(await, resumes_with_the_result_when_the_coroutine_is_done) {
     expect_right(explore(
         [](execution& run) {
             std::optional<weft::detail::bridge_end> end;

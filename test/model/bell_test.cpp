@@ -102,7 +102,7 @@ TEST(bell, loses_no_post) {
     expect_right(wait_for_units(2, manner::as_told, {.random_schedules = 10'000}), bounded);
 }
 
-TEST(bell, loses_one_that_is_rung_for_too_early_or_has_no_place) {
+TEST(bell, checker_finds_lost_post_without_slot_or_when_rung_early) {
     expect_found(wait_for_units(1, manner::rings_before_the_post, {.deviations = 3}), "deadlock");
     expect_found(wait_for_units(1, manner::parks_without_a_rope, {.deviations = 3}), "deadlock");
 }

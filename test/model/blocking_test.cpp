@@ -9,20 +9,20 @@
 
 #include <optional>
 
+#include "model/actor.hpp"
 #include "model/agent.hpp"
 #include "model/expect.hpp"
-#include "model/party.hpp"
 #include "model/spare_threads.hpp"
 
 namespace {
 
+using model::actor;
 using model::agent;
 using model::bounded;
 using model::execution;
 using model::expect_right;
 using model::explore;
 using model::fate;
-using model::party;
 using model::report;
 using model::require;
 using model::spare_threads;
@@ -40,7 +40,7 @@ report call_from_two(unsigned threads, bool time_passes, const model::options& o
             weft::atomic<bool> other{false};
             const auto call = [&](int n) {
                 a[n].run([&] {
-                    const int answer = weft::blocking(
+                    const int answer = weft::run_blocking(
                         [&, n] {
                             ran[n].write(ran[n].read() + 1);
                             return n + 10;
@@ -72,12 +72,12 @@ TEST(blocking, runs_each_call_once) {
     expect_right(call_from_two(2, false, {.deviations = 1}), bounded);
 }
 
-TEST(blocking, runs_each_call_once_by_chance) {
+TEST(blocking, runs_each_call_once_in_random_schedules) {
     expect_right(call_from_two(2, true, {.random_schedules = 10'000}), bounded);
 }
 
 // Where no thread can be started, the caller runs the call itself.
-TEST(blocking, runs_a_call_here_where_there_is_no_thread) {
+TEST(blocking, runs_a_call_in_the_caller_when_no_thread_starts) {
     expect_right(call_from_two(0, false, {.deviations = 3}), bounded);
 }
 
@@ -92,7 +92,7 @@ report call_when_time_passes(const model::options& o) {
             run.thread("owner", [&] {
                 a.run([&] {
                     for (int n = 0; n != 2; ++n)
-                        require(weft::blocking([=] { return n; }, *p) == n, "it has run");
+                        require(weft::run_blocking([=] { return n; }, *p) == n, "it has run");
                 });
                 p.reset();
                 spare.leave();
@@ -105,7 +105,7 @@ report call_when_time_passes(const model::options& o) {
         o);
 }
 
-TEST(blocking, leaves_no_call_behind_when_an_idle_thread_goes) {
+TEST(blocking, loses_no_call_when_an_idle_thread_exits) {
     expect_right(call_when_time_passes({.deviations = 1}), bounded);
     expect_right(call_when_time_passes({.random_schedules = 10'000}), bounded);
 }
@@ -117,7 +117,7 @@ report end_a_wait(fate f, const model::options& o) {
             model::time_has_passed.store(false);
             spare_threads spare(1);
             std::optional<blocking_pool> p(std::in_place);
-            party who;
+            actor who;
             model::var<int> ran;
             weft::atomic<bool> posted_ran{false};
             run.thread("owner", [&] {
@@ -143,13 +143,13 @@ report end_a_wait(fate f, const model::options& o) {
         o);
 }
 
-TEST(blocking, is_not_begun_once_its_wait_has_ended) {
+TEST(blocking, does_not_start_a_call_whose_wait_has_ended) {
     for (const fate f : {fate::stop, fate::deadline, fate::both, fate::end})
         expect_right(end_a_wait(f, {.deviations = 3}), bounded);
 }
 
 // A posted call, which has no waiter, runs before the pool is destroyed, whichever thread is late.
-TEST(blocking, runs_what_was_posted_before_the_pool_goes) {
+TEST(blocking, runs_posted_calls_before_the_pool_is_destroyed) {
     expect_right(
         explore(
             [](execution& run) {

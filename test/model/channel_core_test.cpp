@@ -9,8 +9,8 @@
 #include <map>
 #include <vector>
 
+#include "model/actor.hpp"
 #include "model/expect.hpp"
-#include "model/party.hpp"
 
 namespace {
 
@@ -96,7 +96,7 @@ public:
 
     // After all threads.
     void check() {
-        for (model::party& p : parties_) p.check();
+        for (model::actor& p : parties_) p.check();
         std::array<int, parties> taken{};
         for (const auto& of_one : received_) {
             std::array<int, parties> next{};
@@ -140,7 +140,7 @@ private:
         int number;
     };
 
-    std::array<model::party, parties> parties_;
+    std::array<model::actor, parties> parties_;
     std::array<int, parties> sent_{};
     std::array<std::vector<origin>, parties> received_;
 };
@@ -176,29 +176,29 @@ report send_and_close(std::size_t capacity, cast c, model::options o) {
         o);
 }
 
-TEST(channel_core, brings_each_item_once_and_in_order) {
+TEST(channel_core, delivers_each_item_once_and_in_order) {
     expect_right(send_and_close(0, {.items = 2}, {.deviations = 3}), bounded);
     expect_right(send_and_close(1, {.items = 2}, {.deviations = 3}), bounded);
 }
 
-TEST(channel_core, brings_what_was_sent_before_a_close_and_leaves_nobody_waiting) {
+TEST(channel_core, delivers_items_sent_before_close_and_wakes_all) {
     for (std::size_t capacity : {0u, 1u}) {
         expect_right(send_and_close(capacity, {.senders = 2}, {.deviations = 2}), bounded);
         expect_right(send_and_close(capacity, {.closer = true}, {.deviations = 2}), bounded);
     }
 }
 
-TEST(channel_core, gives_an_item_to_one_of_two_receivers) {
+TEST(channel_core, delivers_an_item_to_one_of_two_receivers) {
     for (std::size_t capacity : {0u, 1u})
         expect_right(send_and_close(capacity, {.receivers = 2}, {.deviations = 2}), bounded);
 }
 
-TEST(channel_core, tells_who_watches_for_the_end) {
+TEST(channel_core, notifies_a_watcher_of_the_close) {
     for (std::size_t capacity : {0u, 1u})
         expect_right(send_and_close(capacity, {.watcher = true}, {.deviations = 2}), bounded);
 }
 
-TEST(channel_core, keeps_its_laws_among_many_by_chance) {
+TEST(channel_core, keeps_its_invariants_in_random_schedules) {
     const cast many = {.senders = 2, .items = 2, .receivers = 1, .closer = true};
     for (std::size_t capacity : {0u, 1u}) {
         const report r = send_and_close(capacity, many, {.random_schedules = 5'000, .seed = 3});
@@ -207,7 +207,7 @@ TEST(channel_core, keeps_its_laws_among_many_by_chance) {
 }
 
 // The agent that cancels closes the channel, so that the other agent does not wait for it.
-TEST(channel_core, has_handed_an_item_over_or_not_when_a_party_gives_up) {
+TEST(channel_core, transfers_all_or_nothing_when_a_wait_is_cancelled) {
     for (std::size_t capacity : {0u, 1u})
         for (fate f : {fate::deadline, fate::stop})
             for (bool receiver_gives_up : {false, true})
@@ -229,7 +229,7 @@ TEST(channel_core, has_handed_an_item_over_or_not_when_a_party_gives_up) {
                              bounded);
 }
 
-TEST(channel_core, grows_beside_a_receiver) {
+TEST(channel_core, grows_during_a_concurrent_receive) {
     expect_right(explore(
                      [](execution& run) {
                          scene s(1);
@@ -246,7 +246,7 @@ TEST(channel_core, grows_beside_a_receiver) {
                  bounded);
 }
 
-TEST(channel_core, grows_for_two_senders_at_once) {
+TEST(channel_core, grows_for_two_concurrent_senders) {
     expect_right(explore(
                      [](execution& run) {
                          scene s(1);
@@ -262,7 +262,7 @@ TEST(channel_core, grows_for_two_senders_at_once) {
 
 // No thread closes the channel: an item arrives only by an attempt at what is there, or by a queued
 // operation. No receive is made for an item for which the channel has room.
-TEST(channel_core, loses_no_wake_though_its_hints_are_old) {
+TEST(channel_core, loses_no_wake_with_stale_hints) {
     for (int capacity : {0, 1})
         expect_right(explore(
                          [=](execution& run) {
@@ -279,7 +279,7 @@ TEST(channel_core, loses_no_wake_though_its_hints_are_old) {
                      bounded);
 }
 
-TEST(channel_core, hints_at_what_has_happened_before) {
+TEST(channel_core, hints_reflect_earlier_changes) {
     for (bool closes : {false, true})
         expect_right(explore([=](execution& run) {
             scene s(1);

@@ -26,7 +26,7 @@ using enum std::memory_order;
 // -------------------------------------------------------------------------------------------------
 // The walk
 
-TEST(checker, walks_every_interleaving_once_per_bound) {
+TEST(checker, explores_each_interleaving_once_per_bound) {
     std::set<std::string> seen;
     const report r = explore(
         [&](execution& run) {
@@ -52,7 +52,7 @@ TEST(checker, walks_every_interleaving_once_per_bound) {
 // Code before a thread's first operation runs when the thread is picked for that operation, not
 // when all threads start. So a fault in a word that is no weft::atomic, which the walk does not
 // track, is found.
-TEST(checker, a_thread_begins_when_it_is_picked) {
+TEST(checker, starts_a_thread_when_it_is_scheduled) {
     std::set<std::pair<int, int>> seen;
     expect_right(explore([&](execution& run) {
         weft::atomic<int> x{0};
@@ -73,7 +73,7 @@ TEST(checker, a_thread_begins_when_it_is_picked) {
     EXPECT_EQ(seen, (std::set<std::pair<int, int>>{{0, 0}, {1, 1}}));
 }
 
-TEST(checker, a_bound_that_cuts_is_not_complete) {
+TEST(checker, is_incomplete_when_the_bound_cuts_schedules) {
     const auto body = [](execution& run) {
         weft::atomic<int> x{0};
         for (int t = 0; t < 3; ++t)
@@ -98,7 +98,7 @@ void lost_update(execution& run) {
     model::require(x.load() == 2, "both were counted");
 }
 
-TEST(checker, a_failure_can_be_replayed) {
+TEST(checker, can_replay_a_failure) {
     const report r = explore(lost_update);
     expect_found(r, "both were counted");
     EXPECT_EQ(r.deviations, 1u) << r.text;
@@ -109,7 +109,7 @@ TEST(checker, a_failure_can_be_replayed) {
     EXPECT_NE(again.text.find("checker_test.cpp"), std::string::npos) << again.text;
 }
 
-TEST(checker, chance_finds_it_too_and_says_how) {
+TEST(checker, finds_a_failure_in_random_schedules_and_replays_it) {
     const report r = explore(lost_update, {.random_schedules = 10'000, .seed = 3});
     expect_found(r, "both were counted");
     EXPECT_FALSE(r.complete);
@@ -119,7 +119,7 @@ TEST(checker, chance_finds_it_too_and_says_how) {
     EXPECT_EQ(explore(lost_update, {.replay = r.replay}).failure, r.failure);
 }
 
-TEST(checker, a_test_that_is_not_deterministic_is_refused) {
+TEST(checker, rejects_a_nondeterministic_test) {
     int executions = 0;
     expect_found(explore([&](execution& run) {
                      weft::atomic<int> x{0};
@@ -131,13 +131,13 @@ TEST(checker, a_test_that_is_not_deterministic_is_refused) {
                  "not deterministic");
 }
 
-TEST(checker, a_thread_that_is_never_run_is_a_failure) {
+TEST(checker, reports_a_thread_that_is_never_run) {
     const report r = explore([](execution& run) { run.thread("a", [] {}); });
     expect_found(r, "go() is missing");
     EXPECT_EQ(r.replay, "0");
 }
 
-TEST(checker, exceptions_and_broken_assertions_are_failures) {
+TEST(checker, reports_exceptions_and_failed_assertions) {
     expect_found(explore([](execution& run) {
                      run.thread("a", [] { throw std::runtime_error("x"); });
                      run.go();
@@ -153,7 +153,7 @@ TEST(checker, exceptions_and_broken_assertions_are_failures) {
 // -------------------------------------------------------------------------------------------------
 // Waiting
 
-TEST(checker, a_deadlock_is_found) {
+TEST(checker, finds_a_deadlock) {
     const report r = explore([](execution& run) {
         weft::atomic<int> a{0}, b{0};
         const auto lock_both = [](weft::atomic<int>& first, weft::atomic<int>& second) {
@@ -171,7 +171,7 @@ TEST(checker, a_deadlock_is_found) {
     EXPECT_NE(r.failure.find(", right waits at"), std::string::npos) << r.failure;
 }
 
-TEST(checker, who_waits_goes_on_when_it_may_and_has_seen_why) {
+TEST(checker, resumes_a_waiter_that_then_sees_the_awaited_store) {
     expect_right(explore([](execution& run) {
         weft::atomic<int> ready{0};
         model::var<int> data;
@@ -187,7 +187,7 @@ TEST(checker, who_waits_goes_on_when_it_may_and_has_seen_why) {
     }));
 }
 
-TEST(checker, an_execution_without_end_is_found) {
+TEST(checker, finds_an_endless_execution) {
     expect_found(explore([](execution& run) {
                      weft::atomic<int> never{0};
                      run.thread("a", [&] {
@@ -198,7 +198,7 @@ TEST(checker, an_execution_without_end_is_found) {
                  "no end after");
 }
 
-TEST(checker, two_who_spin_do_not_keep_the_third_from_going_on) {
+TEST(checker, lets_a_third_thread_run_while_two_spin) {
     expect_right(explore([](execution& run) {
         weft::atomic<int> ready{0};
         for (int n = 0; n < 2; ++n)
@@ -210,7 +210,7 @@ TEST(checker, two_who_spin_do_not_keep_the_third_from_going_on) {
     }));
 }
 
-TEST(checker, an_atomic_used_after_its_end_is_found) {
+TEST(checker, finds_a_use_of_a_destroyed_atomic) {
     expect_found(explore([](execution& run) {
                      weft::atomic<int> ended{0};
                      std::optional<weft::atomic<int>> x(0);
@@ -224,7 +224,7 @@ TEST(checker, an_atomic_used_after_its_end_is_found) {
                  "used after its end");
 }
 
-TEST(checker, a_predicate_may_only_load) {
+TEST(checker, rejects_a_predicate_that_does_more_than_load) {
     expect_found(explore([](execution& run) {
                      weft::atomic<int> x{0};
                      run.thread("a",
@@ -261,9 +261,11 @@ void lock_rightly(weft::atomic<int>& word) {
 }
 void unlock_rightly(weft::atomic<int>& word) { word.store(0, release); }
 
-TEST(checker, a_spin_lock_excludes) { expect_right(count_under(lock_rightly, unlock_rightly)); }
+TEST(checker, finds_no_fault_in_a_correct_spin_lock) {
+    expect_right(count_under(lock_rightly, unlock_rightly));
+}
 
-TEST(checker, a_spin_lock_that_tests_and_then_sets_does_not_exclude) {
+TEST(checker, finds_a_race_in_a_test_then_set_lock) {
     const auto lock = [](weft::atomic<int>& word) {
         while (word.load(acquire) == 1) model::spin();
         word.store(1, relaxed);
@@ -271,14 +273,14 @@ TEST(checker, a_spin_lock_that_tests_and_then_sets_does_not_exclude) {
     expect_found(count_under(lock, unlock_rightly), "a data race");
 }
 
-TEST(checker, a_spin_lock_without_acquire_hands_nothing_over) {
+TEST(checker, finds_a_race_in_a_spin_lock_without_acquire) {
     const auto lock = [](weft::atomic<int>& word) {
         while (word.exchange(1, relaxed) == 1) model::spin();
     };
     expect_found(count_under(lock, unlock_rightly), "a data race");
 }
 
-TEST(checker, a_spin_lock_without_release_hands_nothing_over) {
+TEST(checker, finds_a_race_in_a_spin_lock_without_release) {
     const auto unlock = [](weft::atomic<int>& word) { word.store(0, relaxed); };
     expect_found(count_under(lock_rightly, unlock), "a data race");
 }
@@ -307,7 +309,7 @@ report pass_message(order publish, order see, order before_publish = relaxed,
     });
 }
 
-TEST(checker, release_and_acquire_pass_a_message) {
+TEST(checker, accepts_message_passing_with_release_and_acquire) {
     expect_right(pass_message(release, acquire));
     expect_right(pass_message(seq_cst, seq_cst));
     expect_right(pass_message(relaxed, relaxed, release, acquire));
@@ -315,7 +317,7 @@ TEST(checker, release_and_acquire_pass_a_message) {
     expect_right(pass_message(relaxed, relaxed, seq_cst, seq_cst));
 }
 
-TEST(checker, a_message_is_lost_where_either_is_missing) {
+TEST(checker, finds_a_lost_message_without_release_or_acquire) {
     const std::string old = "the message is there";
     expect_found(pass_message(relaxed, acquire), old);
     expect_found(pass_message(release, relaxed), old);
@@ -325,7 +327,7 @@ TEST(checker, a_message_is_lost_where_either_is_missing) {
     expect_found(pass_message(relaxed, relaxed, acquire, release), old);
 }
 
-TEST(checker, a_read_modify_write_hands_a_release_on_and_a_store_does_not) {
+TEST(checker, continues_a_release_sequence_only_through_an_rmw) {
     const auto through = [](bool by_store) {
         return explore([=](execution& run) {
             model::var<int> data;
@@ -374,12 +376,12 @@ report buffer_stores(order storing, order loading, order between = relaxed) {
         {.deviations = 8});
 }
 
-TEST(checker, seq_cst_lets_no_two_threads_miss_each_other) {
+TEST(checker, finds_no_store_buffering_with_seq_cst) {
     expect_right(buffer_stores(seq_cst, seq_cst));
     expect_right(buffer_stores(relaxed, relaxed, seq_cst));
 }
 
-TEST(checker, threads_miss_each_other_without_seq_cst) {
+TEST(checker, finds_store_buffering_without_seq_cst) {
     const std::string missed = "one saw the other";
     expect_found(buffer_stores(relaxed, relaxed), missed);
     expect_found(buffer_stores(release, acquire), missed);
@@ -405,7 +407,7 @@ report dekker(order storing, order loading) {
     });
 }
 
-TEST(checker, dekker_excludes_with_seq_cst_only) {
+TEST(checker, finds_that_dekker_needs_seq_cst) {
     expect_right(dekker(seq_cst, seq_cst));
     expect_found(dekker(release, acquire), "a data race");
 }
@@ -413,7 +415,7 @@ TEST(checker, dekker_excludes_with_seq_cst_only) {
 // -------------------------------------------------------------------------------------------------
 // Coherence, and four threads
 
-TEST(checker, nobody_reads_backwards) {
+TEST(checker, keeps_reads_of_one_atomic_coherent) {
     expect_right(explore([](execution& run) {
         weft::atomic<int> x{0};
         run.thread("writer", [&] { x.store(1, relaxed), x.store(2, relaxed); });
@@ -441,12 +443,12 @@ report independent_reads(order storing, order loading) {
         {.deviations = 6});
 }
 
-TEST(checker, independent_writes_have_one_order_with_seq_cst_only) {
+TEST(checker, orders_independent_writes_only_with_seq_cst) {
     expect_right(independent_reads(seq_cst, seq_cst));
     expect_found(independent_reads(release, acquire), "both see one order");
 }
 
-TEST(checker, a_weak_exchange_may_fail_for_no_reason_and_a_strong_one_not) {
+TEST(checker, lets_only_a_weak_exchange_fail_spuriously) {
     const auto once = [](bool weak) {
         return explore([=](execution& run) {
             weft::atomic<int> x{0};
@@ -463,7 +465,7 @@ TEST(checker, a_weak_exchange_may_fail_for_no_reason_and_a_strong_one_not) {
     expect_found(once(true), "it succeeds");
 }
 
-TEST(checker, operations_compute_what_they_do_elsewhere) {
+TEST(checker, computes_the_same_results_as_std_atomic) {
     expect_right(explore([](execution& run) {
         weft::atomic<unsigned char> byte{250};
         weft::atomic<const char*> pointer{nullptr};
@@ -484,7 +486,7 @@ TEST(checker, operations_compute_what_they_do_elsewhere) {
     }));
 }
 
-TEST(checker, outside_of_an_execution_an_atomic_is_a_variable) {
+TEST(checker, treats_an_atomic_outside_an_execution_as_a_variable) {
     static constinit weft::atomic<int> x{5};
     EXPECT_EQ(x.fetch_add(2), 5);
     int seven = 7;

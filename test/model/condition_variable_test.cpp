@@ -68,7 +68,7 @@ TEST(condition_variable, misses_no_notification) {
 }
 
 // notify_all() has claimed both waiters and woken one of them when the stop searches for the other.
-TEST(condition_variable, wakes_once_who_is_notified_and_stopped) {
+TEST(condition_variable, wakes_once_a_waiter_both_notified_and_stopped) {
     expect_right(explore(
                      [](execution& run) {
                          scene s;
@@ -83,7 +83,7 @@ TEST(condition_variable, wakes_once_who_is_notified_and_stopped) {
                  bounded);
 }
 
-TEST(condition_variable, notifies_all_of_those_who_wait) {
+TEST(condition_variable, notify_all_wakes_all_waiters) {
     expect_right(explore(
                      [](execution& run) {
                          scene s;

@@ -23,7 +23,7 @@ struct binding : context_node {
     static void end(context_node* n) noexcept { delete static_cast<binding*>(n); }
 };
 
-TEST(context_local, a_binding_goes_with_the_last_flow_that_has_it) {
+TEST(context_local, destroys_a_binding_with_the_last_flow_that_has_it) {
     expect_right(explore(
         [](execution& run) {
             model::var<int> first, second;
@@ -35,11 +35,11 @@ TEST(context_local, a_binding_goes_with_the_last_flow_that_has_it) {
                 run.thread("has both", [&] {
                     top->stored.look();
                     before->stored.look();
-                    context_node::let_go(top);
+                    context_node::release(top);
                 });
             run.thread("has one", [&] {
                 before->stored.look();
-                context_node::let_go(before);
+                context_node::release(before);
             });
             run.go();
             expect_freed(first);

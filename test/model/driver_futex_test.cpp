@@ -65,11 +65,11 @@ report wait_for_two(bool with_a_deadline, const model::options& o) {
 
 TEST(driver_futex, loses_no_wake) { expect_right(wait_for_two(false, {.deviations = 4}), bounded); }
 
-TEST(driver_futex, loses_no_wake_at_the_end_of_a_wait) {
+TEST(driver_futex, loses_no_wake_when_a_wait_times_out) {
     expect_right(wait_for_two(true, {.deviations = 2}), bounded);
 }
 
-TEST(driver_futex, loses_no_wake_for_who_looks_after_it_has_forgotten_them) {
+TEST(driver_futex, loses_no_wake_when_checked_after_clearing) {
     expect_right(explore(
         [](execution& run) {
             driver_futex d;
@@ -86,7 +86,7 @@ TEST(driver_futex, loses_no_wake_for_who_looks_after_it_has_forgotten_them) {
 
 // A wait that returns by a wake shows that the waker's call has ended, as far as the driver is
 // concerned.
-TEST(driver_futex, may_go_when_its_owner_has_seen_the_wake) {
+TEST(driver_futex, can_be_destroyed_once_the_wake_is_seen) {
     expect_right(explore(
         [](execution& run) {
             auto d = std::make_unique<driver_futex>();
@@ -102,7 +102,7 @@ TEST(driver_futex, may_go_when_its_owner_has_seen_the_wake) {
 
 // The owner, which has checked before and waits by the second driver from then on, misses no wake
 // of the first driver.
-TEST(driver_futex, wakes_what_took_its_place) {
+TEST(driver_futex, forwards_wakes_to_its_replacement) {
     expect_right(explore(
                      [](execution& run) {
                          driver_futex first;
@@ -146,7 +146,7 @@ report watch_the_handle(bool forgets_first, const model::options& o) {
         o);
 }
 
-TEST(driver_futex, has_a_descriptor_that_is_readable_for_a_wake_before_it_was_made) {
+TEST(driver_futex, fd_is_readable_for_a_wake_before_its_creation) {
     expect_right(explore(
         [](execution& run) {
             driver_futex d;
@@ -162,7 +162,7 @@ TEST(driver_futex, has_a_descriptor_that_is_readable_for_a_wake_before_it_was_ma
         {.deviations = 20}));
 }
 
-TEST(driver_futex, has_a_descriptor_that_is_readable_until_the_wake_is_forgotten) {
+TEST(driver_futex, fd_stays_readable_until_the_wake_is_cleared) {
     expect_right(watch_the_handle(true, {.deviations = 4}), bounded);
     model::expect_found(watch_the_handle(false, {}), "deadlock: foreign loop");
 }

@@ -7,8 +7,8 @@
 
 #include <array>
 
+#include "model/actor.hpp"
 #include "model/expect.hpp"
-#include "model/party.hpp"
 
 namespace {
 
@@ -66,7 +66,7 @@ report end_beside(bool waits, fate f, order how, unsigned deviations) {
     return explore(
         [=](execution& run) {
             thing t;
-            model::party p;
+            model::actor p;
             run.thread("ends", [&] { end_it(t, how); });
             run.thread("has", [&] {
                 join j(t);
@@ -82,20 +82,20 @@ report end_beside(bool waits, fate f, order how, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(end_queue, may_be_destroyed_by_who_sees_the_end) {
+TEST(end_queue, can_be_destroyed_once_the_end_is_seen) {
     expect_right(end_beside(false, fate::none, order::as_told, 6));
     expect_right(end_beside(true, fate::none, order::as_told, 6), bounded);
 }
-TEST(end_queue, is_not_touched_after_the_end) {
+TEST(end_queue, checker_finds_an_access_after_the_end) {
     expect_found(end_beside(false, fate::none, order::ends_before_it_unlocks, 6), "race");
 }
-TEST(end_queue, has_one_winner_of_the_end_and_a_withdrawal) {
+TEST(end_queue, has_one_winner_of_end_and_cancellation) {
     for (const fate f : {fate::deadline, fate::stop, fate::both, fate::end})
         expect_right(end_beside(true, f, order::as_told, 5), bounded);
 }
 
 // Under its lock two threads change what it guards, until the end, which both see.
-TEST(end_queue, excludes_until_the_end_and_shows_it) {
+TEST(end_queue, excludes_until_the_end_and_publishes_it) {
     expect_right(explore(
                      [](execution& run) {
                          weft::end_queue q;

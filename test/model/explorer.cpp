@@ -100,7 +100,7 @@ void explorer::execute() {
     prepare("the body", [this] {
         execution run;
         body_(run);
-        for (party p = 1; p < thread_count_; ++p)
+        for (actor p = 1; p < thread_count_; ++p)
             if (!threads_[p]->over)
                 fail("the thread " + threads_[p]->name + " is never run: go() is missing", {});
     }).run.resume();
@@ -203,9 +203,9 @@ bool explorer::ready(thread& t) {
 }
 
 // Of the spinning threads that could run, the one that checked longest ago. 0 when no thread spins.
-party explorer::first_spinner() {
-    party first = 0;
-    for (party p = 1; p < thread_count_; ++p) {
+actor explorer::first_spinner() {
+    actor first = 0;
+    for (actor p = 1; p < thread_count_; ++p) {
         const thread& t = *threads_[p];
         if (!t.over && t.spun_at != 0 && (first == 0 || t.spun_at < threads_[first]->spun_at))
             first = p;
@@ -214,18 +214,18 @@ party explorer::first_spinner() {
 }
 
 // 0 when no thread can run.
-party explorer::pick_next(bool may_stay, source_location place) {
-    std::array<party, most_parties> all;
+actor explorer::pick_next(bool may_stay, source_location place) {
+    std::array<actor, most_parties> all;
     std::size_t count = 0;
     if (may_stay) all[count++] = running_;
-    for (party p = 1; p < thread_count_; ++p)
+    for (actor p = 1; p < thread_count_; ++p)
         if (!(may_stay && p == running_) && ready(*threads_[p])) all[count++] = p;
     if (count == 0) return first_spinner();  // a spinner may check again: no other thread can run
     return all[may_stay ? deviate(count, place) : choose(count, place)];
 }
 
 // The running thread stops here until it is picked.
-void explorer::leave_to(party p) {
+void explorer::leave_to(actor p) {
     if (p == running_) return;
     next_ = p;
     weft::this_coroutine::yield();
@@ -236,7 +236,7 @@ void explorer::add_thread(std::string name, std::function<void()> f) {
     prepare(std::move(name), std::move(f));
 }
 
-void explorer::resume(party p) {
+void explorer::resume(actor p) {
     running_ = p;  // I1
     threads_[p]->run.resume();
     running_ = 0;
@@ -244,16 +244,16 @@ void explorer::resume(party p) {
 }
 
 void explorer::go() {
-    for (party p = 1; p < thread_count_; ++p)
+    for (actor p = 1; p < thread_count_; ++p)
         if (!threads_[p]->over) memory_.begin(p);
     next_ = pick_next(false, {});
     while (next_ != 0) {
-        const party p = next_;
+        const actor p = next_;
         resume(p);
         if (threads_[p]->over) next_ = pick_next(false, {});
     }
     std::string stuck;
-    for (party p = 1; p < thread_count_; ++p) {
+    for (actor p = 1; p < thread_count_; ++p) {
         const thread& t = *threads_[p];
         if (t.over)
             memory_.end(p);

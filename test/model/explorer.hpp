@@ -88,10 +88,10 @@ private:
     std::size_t deviate(std::size_t count, source_location);
     void point(source_location);
     bool ready(thread&);
-    party first_spinner();
-    party pick_next(bool may_stay, source_location);
-    void leave_to(party);
-    void resume(party);
+    actor first_spinner();
+    actor pick_next(bool may_stay, source_location);
+    void leave_to(actor);
+    void resume(actor);
     bool holds(const predicate&);
 
     std::size_t index(cell&, source_location);
@@ -118,8 +118,8 @@ private:
     std::vector<std::unique_ptr<thread>> threads_;  // [0] is the body; more than are in use
     std::size_t thread_count_ = 0;                  // in use, with the body
     std::vector<event> schedule_;
-    party running_ = 0;
-    party next_ = 0;
+    actor running_ = 0;
+    actor next_ = 0;
     unsigned spent_ = 0;
     std::uint64_t steps_ = 0;
     std::uint64_t changed_at_ = 0;  // the last step that gave an atomic another value

@@ -12,11 +12,11 @@
 #include <optional>
 #include <utility>
 
+#include "model/actor.hpp"
 #include "model/agent.hpp"
 #include "model/expect.hpp"
 #include "model/loop.hpp"
 #include "model/parcel.hpp"
-#include "model/party.hpp"
 #include "weft/base/spin_lock.hpp"
 #include "weft/fiber/nursery.hpp"
 
@@ -88,19 +88,17 @@ report end_beside(use how, bool fails, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(fiber_core, gives_its_outcome_to_the_one_that_joins) {
+TEST(fiber_core, delivers_its_outcome_to_the_joiner) {
     for (const bool fails : {false, true}) expect_right(end_beside(use::joins, fails, 4), bounded);
 }
-TEST(fiber_core, that_is_done_has_done_what_it_did) {
-    expect_right(end_beside(use::looks, false, 10));
-}
-TEST(fiber_core, tells_its_error_once_where_nobody_joins) {
+TEST(fiber_core, shows_its_writes_once_done) { expect_right(end_beside(use::looks, false, 10)); }
+TEST(fiber_core, reports_its_error_once_when_not_joined) {
     for (const use how : {use::detaches, use::drops})
         expect_right(end_beside(how, true, 3), bounded);
 }
 
 // A handler that another thread sets concurrently is ordered after that thread's earlier writes.
-TEST(fiber_core, tells_its_error_to_a_handler_that_knows_what_came_before_it) {
+TEST(fiber_core, error_handler_sees_writes_made_before_it_was_set) {
     expect_right(explore(
         [](execution& run) {
             model::loop on;
@@ -125,7 +123,7 @@ TEST(fiber_core, tells_its_error_to_a_handler_that_knows_what_came_before_it) {
         {.deviations = 10}));
 }
 
-TEST(fiber_core, that_is_a_child_and_done_has_done_what_it_did) {
+TEST(fiber_core, shows_its_writes_once_done_as_a_child) {
     expect_right(explore(
                      [](execution& run) {
                          model::loop on;
@@ -191,7 +189,7 @@ report let_go_beside(party_to_it p, const model::options& how) {
     return explore(
         [=](execution& run) {
             model::loop on;
-            model::party waits;
+            model::actor waits;
             model::var<int> life;
             bool ran = false;
             auto* const f = new block(life, on, [&] {
@@ -221,7 +219,7 @@ report let_go_beside(party_to_it p, const model::options& how) {
                         require(asked || f->stopped_by == stop_reason::none,
                                 "a request that ended it is told so");
                     f->look();
-                    f->let_go();
+                    f->release();
                 });
             run.go();
             waits.check();
@@ -232,12 +230,12 @@ report let_go_beside(party_to_it p, const model::options& how) {
         how);
 }
 
-TEST(fiber_core, goes_with_the_last_that_has_a_reference) {
+TEST(fiber_core, is_destroyed_with_the_last_reference) {
     expect_right(let_go_beside({}, {.deviations = 4}), bounded);
     expect_right(let_go_beside({.stops = true}, {.deviations = 2}), bounded);
     expect_right(let_go_beside({.stops = true}, {.random_schedules = 10'000}), bounded);
 }
-TEST(fiber_core, needs_its_loop_no_more_once_it_is_done) {
+TEST(fiber_core, does_not_need_its_loop_once_done) {
     expect_right(let_go_beside({.joins = true}, {.deviations = 4}), bounded);
     for (const bool as_flow : {false, true}) {
         const party_to_it both{.joins = true, .stops = true, .as_flow = as_flow};
@@ -245,7 +243,7 @@ TEST(fiber_core, needs_its_loop_no_more_once_it_is_done) {
         expect_right(let_go_beside(both, {.random_schedules = 10'000}), bounded);
     }
 }
-TEST(fiber_core, leaves_a_join_alone_that_has_ended) {
+TEST(fiber_core, does_not_touch_a_join_that_has_ended) {
     for (const model::fate f : {model::fate::deadline, model::fate::stop, model::fate::end})
         expect_right(let_go_beside({.joins = true, .fate = f}, {.deviations = 3}), bounded);
 }
@@ -290,7 +288,7 @@ report find_beside(use how, const model::options& options) {
                 }
                 if (found == nullptr) return;
                 static_cast<weft::flow&>(*found).request_stop(stop_reason::user);
-                found->let_go();
+                found->release();
             });
             run.go();
             has.check();
@@ -301,7 +299,7 @@ report find_beside(use how, const model::options& options) {
         options);
 }
 
-TEST(fiber_core, stays_for_one_that_has_found_it_while_it_ran) {
+TEST(fiber_core, outlives_its_run_for_a_thread_that_found_it_running) {
     for (const use how : {use::joins, use::detaches, use::drops}) {
         expect_right(find_beside(how, {.deviations = 2}), bounded);
         expect_right(find_beside(how, {.random_schedules = 10'000}), bounded);

@@ -92,7 +92,7 @@ report move_while(asking a, unsigned deviations) {
                     posted[n] = f.post_home(errands[n]);
                 });
             run.thread("moves", [&] {
-                f.move_to(a.to_another ? &second : nullptr);
+                f.migrate_to(a.to_another ? &second : nullptr);
                 first.end();
                 seen = f.stop.stop_requested();
             });
@@ -110,7 +110,7 @@ report move_while(asking a, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(flow, leaves_a_home_when_nobody_uses_it_any_more) {
+TEST(flow, leaves_an_executor_once_no_thread_uses_it) {
     for (bool to_another : {true, false}) {
         expect_right(move_while({.stops = true, .to_another = to_another}, 12), bounded);
         expect_right(move_while({.posts = 1, .to_another = to_another}, 12), bounded);
@@ -118,7 +118,7 @@ TEST(flow, leaves_a_home_when_nobody_uses_it_any_more) {
 }
 
 // They are counted: the first to leave does not let the flow go.
-TEST(flow, leaves_a_home_when_the_last_of_several_has_left_it) {
+TEST(flow, leaves_an_executor_after_the_last_of_several_users) {
     for (bool to_another : {true, false}) {
         expect_right(move_while({.posts = 2, .to_another = to_another}, 4), bounded);
         expect_right(move_while({.stops = true, .posts = 1, .to_another = to_another}, 4), bounded);
@@ -221,7 +221,7 @@ public:
     void wait() {
         waiter_.emplace(f);
         waiter_->enlist("a request", nullptr, this, [](weft::waiter&) noexcept {}, hear);
-        waiter_->engage();
+        waiter_->begin_wait();
     }
     void go_on() {
         while (turns_ == weft::current_executor() && std::exchange(has_heard_, false)) {
@@ -240,10 +240,10 @@ public:
         weft::detail::this_thread_runs().current = nullptr;
     }
     void no_wait() {
-        if (waiter_) waiter_->conclude();
+        if (waiter_) waiter_->end_wait();
         waiter_.reset();
     }
-    // By detach_from_executor in a wait that has ended, and attach_to_executor; or by move_to,
+    // By detach_from_executor in a wait that has ended, and attach_to_executor; or by migrate_to,
     // between two waits.
     void move(place& to, bool migratable) {
         go_on();
@@ -254,7 +254,7 @@ public:
         } else {
             waits_again_ = waiter_.has_value();
             no_wait();
-            f.move_to(&to);
+            f.migrate_to(&to);
         }
         to.post(f.turn);
     }
@@ -362,7 +362,7 @@ report tell(telling t, unsigned deviations, std::set<std::string>* orders = null
         {.deviations = deviations});
 }
 
-TEST(flow, is_told_of_a_stop_and_of_a_failure_in_a_block) {
+TEST(flow, receives_a_stop_and_a_failure_in_a_block) {
     std::set<std::string> orders;
     expect_right(tell({.fails = true}, 12));
     expect_right(tell({.stops = true}, 12));
@@ -375,7 +375,7 @@ TEST(flow, is_told_of_a_stop_and_of_a_failure_in_a_block) {
     EXPECT_EQ(orders, (std::set<std::string>{"fs1", "fs2", "s2"}));
 }
 
-TEST(flow, that_moves_is_told_what_came_before_and_after) {
+TEST(flow, receives_requests_before_and_after_a_migration) {
     for (bool migratable : {false, true})
         for (bool first_ends : {false, true}) {
             telling t{

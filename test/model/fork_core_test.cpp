@@ -110,7 +110,7 @@ model::report fork(ending e, const model::options& how) {
                 r->references.fetch_add(1);
                 run.thread("stops", [&] {
                     require(r->request_stop(weft::stop_reason::user), "it is the first");
-                    r->let_go();
+                    r->release();
                 });
             }
             run.go();
@@ -131,10 +131,8 @@ void fork_each(ending e, unsigned deviations) {
     expect_right(fork(e, {.random_schedules = 10'000}), bounded);
 }
 
-TEST(fork_core, goes_on_when_all_children_have_ended_here_or_elsewhere) {
-    fork_each(ending::values, 3);
-}
-TEST(fork_core, stops_the_others_when_one_fails) { fork_each(ending::failure, 3); }
-TEST(fork_core, hands_a_stop_on_to_what_was_taken_away) { fork_each(ending::stop, 2); }
+TEST(fork_core, resumes_when_local_and_stolen_children_are_done) { fork_each(ending::values, 3); }
+TEST(fork_core, stops_the_other_children_when_one_fails) { fork_each(ending::failure, 3); }
+TEST(fork_core, forwards_a_stop_to_a_stolen_child) { fork_each(ending::stop, 2); }
 
 }  // namespace

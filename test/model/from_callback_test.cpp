@@ -7,9 +7,9 @@
 
 #include <optional>
 
+#include "model/actor.hpp"
 #include "model/expect.hpp"
 #include "model/parcel.hpp"
-#include "model/party.hpp"
 
 namespace {
 
@@ -32,7 +32,7 @@ struct handles {
 report wait_beside(handles h, fate f, unsigned deviations) {
     return explore(
         [=](execution& run) {
-            model::party waits;
+            model::actor waits;
             model::var<int> content;
             weft::atomic<bool> begun{false};
             std::optional<completion<parcel>> calls, drops;
@@ -68,14 +68,14 @@ report wait_beside(handles h, fate f, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(from_callback, gives_what_it_was_called_with_and_goes_with_the_last_handle) {
+TEST(from_callback, returns_the_arguments_and_is_freed_with_its_last_handle) {
     expect_right(wait_beside({}, fate::none, 4), bounded);
     expect_right(wait_beside({.other = true}, fate::none, 3), bounded);
 }
-TEST(from_callback, that_is_never_called_ends_the_wait) {
+TEST(from_callback, ends_the_wait_when_never_called) {
     expect_right(wait_beside({.called = false, .other = true}, fate::none, 4), bounded);
 }
-TEST(from_callback, that_is_called_late_leaves_alone_a_wait_that_has_ended) {
+TEST(from_callback, ignores_a_call_after_the_wait_has_ended) {
     for (const fate f : {fate::deadline, fate::stop, fate::end})
         expect_right(wait_beside({}, f, 3), bounded);
 }

@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
+#include "model/actor.hpp"
 #include "model/expect.hpp"
 #include "model/home.hpp"
 #include "model/parcel.hpp"
-#include "model/party.hpp"
 #include "model/stopper.hpp"
 #include "weft/future/promise.hpp"
 #include "weft/future/shared_future.hpp"
@@ -33,7 +33,7 @@ using weft::promise;
 
 // The last of the promise and the future frees what they share, whichever it is, and whether the
 // handle is assigned to or detached.
-TEST(future_core, goes_with_the_last_reference) {
+TEST(future_core, is_freed_with_the_last_reference) {
     for (const bool detaches : {false, true})
         expect_right(explore(
                          [=](execution& run) {
@@ -91,7 +91,7 @@ model::report hand_over(bool stops, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(future_core, is_left_alone_by_the_thread_that_gave_its_outcome) {
+TEST(future_core, is_not_touched_after_its_outcome_is_set) {
     expect_right(hand_over(false, 5), bounded);
     expect_right(hand_over(true, 5), bounded);
 }
@@ -126,7 +126,7 @@ model::report stop_of_chain(bool gives, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(future_core, is_held_by_what_follows_it_until_that_has_its_outcome) {
+TEST(future_core, is_kept_alive_by_its_continuation_until_that_is_done) {
     expect_right(stop_of_chain(true, 2), bounded);
     expect_right(stop_of_chain(false, 3), bounded);
 }
@@ -162,19 +162,19 @@ model::report stop_of_forwarding(bool gives, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(future_core, hands_a_stop_on_to_the_one_whose_outcome_it_takes) {
+TEST(future_core, forwards_a_stop_to_the_future_whose_outcome_it_takes) {
     expect_right(stop_of_forwarding(true, 2), bounded);
     expect_right(stop_of_forwarding(false, 3), bounded);
 }
 
 // A wait that another cause has ended, or that has lost its frame, is not notified.
-TEST(future_core, leaves_a_wait_alone_that_has_ended) {
+TEST(future_core, does_not_touch_a_wait_that_has_ended) {
     for (const fate f : {fate::none, fate::deadline, fate::stop, fate::end})
         expect_right(
             explore(
                 [=](execution& run) {
                     home on(1);
-                    model::party waits;
+                    model::actor waits;
                     model::var<int> content;
                     std::optional<promise<parcel>> p(std::in_place, on);
                     future<parcel> given = p->get_future();
@@ -228,24 +228,24 @@ model::report race_with(limit by, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(limited_future, has_one_outcome_of_a_value_and_a_stop_token) {
+TEST(limited_future, has_one_outcome_when_value_and_stop_token_race) {
     expect_right(race_with(limit::token, 2), bounded);
 }
-TEST(limited_future, has_one_outcome_of_a_value_and_a_deadline) {
+TEST(limited_future, has_one_outcome_when_value_and_deadline_race) {
     expect_right(race_with(limit::deadline, 4), bounded);
 }
-TEST(limited_future, has_one_outcome_of_a_value_and_a_request) {
+TEST(limited_future, has_one_outcome_when_value_and_stop_request_race) {
     expect_right(race_with(limit::request, 2), bounded);
 }
 
 // It is made, followed and waited for on a thread of its own, before it has its outcome or after
 // that, and all handles go meanwhile.
-TEST(shared_future, tells_each_that_continues_it_or_waits_once) {
+TEST(shared_future, notifies_each_continuation_and_waiter_once) {
     expect_right(explore(
                      [](execution& run) {
                          home on(2);
                          model::var<int> content;
-                         model::party waits;
+                         model::actor waits;
                          std::optional<promise<parcel>> p(std::in_place, on);
                          future<parcel> f = p->get_future();
                          int told = 0;

@@ -1,6 +1,7 @@
-// weft/future/group.hpp, and prompted.hpp beneath it, under the interleavings of the threads that
-// set the members' outcomes, of a stop, and of the executor where the group counts and is freed.
-// Bounded by deviations: one deviation was enough to find a prompt that came after the push.
+// weft/future/group.hpp, and multi_source_core.hpp beneath it, under the interleavings of the
+// threads that set the members' outcomes, of a stop, and of the executor where the group counts and
+// is freed. Bounded by deviations: one deviation was enough to find a prompt that came after the
+// push.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -77,14 +78,14 @@ const auto any_of = [](future<parcel> a, future<parcel> b) {
     return weft::when_any(std::move(a), std::move(b));
 };
 
-TEST(future_group, is_left_alone_once_it_has_its_outcome) {
+TEST(future_group, is_not_touched_once_it_has_its_outcome) {
     for (const model::options& how : walks(2)) {
         expect_right(race_of_two(all_of, false, how), bounded);
         expect_right(race_of_two(any_of, false, how), bounded);
     }
 }
 
-TEST(future_group, that_is_stopped_meanwhile_is_left_alone_as_well) {
+TEST(future_group, is_not_touched_after_its_outcome_when_stopped) {
     for (const model::options& how : walks(1)) {
         expect_right(race_of_two(all_of, true, how), bounded);
         expect_right(race_of_two(any_of, true, how), bounded);

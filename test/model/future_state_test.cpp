@@ -52,7 +52,7 @@ struct shared {
     }
 };
 
-TEST(future_word, has_one_winner_whose_outcome_is_seen) {
+TEST(future_word, has_one_winner_and_publishes_its_outcome) {
     expect_right(all_of([](execution& run) {
         shared s;
         model::var<int> winners_a{0}, winners_b{0};
@@ -66,7 +66,7 @@ TEST(future_word, has_one_winner_whose_outcome_is_seen) {
     }));
 }
 
-TEST(future_word, tells_who_is_attached_or_says_that_it_is_done) {
+TEST(future_word, notifies_the_listener_or_reports_done) {
     expect_right(all_of([](execution& run) {
         shared s;
         waiting w;
@@ -81,7 +81,7 @@ TEST(future_word, tells_who_is_attached_or_says_that_it_is_done) {
     }));
 }
 
-TEST(future_word, leaves_a_listener_alone_that_has_detached) {
+TEST(future_word, does_not_touch_a_detached_listener) {
     expect_right(all_of([](execution& run) {
                      shared s;
                      waiting w;
@@ -98,7 +98,7 @@ TEST(future_word, leaves_a_listener_alone_that_has_detached) {
                  bounded);
 }
 
-TEST(stop_word, delivers_to_a_target_that_is_there_and_tells_the_next_what_was_asked) {
+TEST(stop_word, delivers_only_to_a_live_target_and_records_the_request) {
     expect_right(all_of([](execution& run) {
                      stop_word s;
                      model::var<int> target{0};
@@ -128,7 +128,7 @@ TEST(stop_word, delivers_to_a_target_that_is_there_and_tells_the_next_what_was_a
                  bounded);
 }
 
-TEST(stop_word, has_one_who_asks) {
+TEST(stop_word, accepts_one_request) {
     expect_right(all_of([](execution& run) {
         stop_word s;
         model::var<int> a{0}, b{0};

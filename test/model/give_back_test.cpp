@@ -34,8 +34,8 @@ time_point ask(time_point) noexcept {
     return never;
 }
 
-struct party {
-    party() { stocks = all; }
+struct actor {
+    actor() { stocks = all; }
     void enter(int which) {
         all[which].made.write(7);
         chain.enter(keepers[which]);
@@ -47,9 +47,9 @@ struct party {
     keeper_chain chain;
 };
 
-TEST(give_back, asks_a_keeper_only_once_it_is_made) {
+TEST(give_back, calls_a_keeper_only_once_it_is_constructed) {
     expect_right(explore([](execution& run) {
-        party p;
+        actor p;
         run.thread("keeps", [&] { p.enter(0); });
         run.thread("idle", [&] { p.asks(); });
         run.go();
@@ -58,9 +58,9 @@ TEST(give_back, asks_a_keeper_only_once_it_is_made) {
     }));
 }
 
-TEST(give_back, asks_those_behind_a_keeper_that_has_entered_since) {
+TEST(give_back, calls_keepers_behind_a_newly_registered_one) {
     const auto both = [](execution& run) {
-        party p;
+        actor p;
         run.thread("keeps", [&] { p.enter(0); });
         run.thread("keeps too", [&] { p.enter(1); });
         run.thread("idle", [&] { p.asks(); });
@@ -72,9 +72,9 @@ TEST(give_back, asks_those_behind_a_keeper_that_has_entered_since) {
     expect_right(explore(both, {.deviations = 6}), bounded);
 }
 
-TEST(give_back, takes_in_a_keeper_once_that_two_threads_enter) {
+TEST(give_back, registers_a_keeper_once_for_two_threads) {
     const auto one = [](execution& run) {
-        party p;
+        actor p;
         p.all[0].made.write(7);
         for (int n = 0; n < 2; ++n) run.thread("keeps", [&] { p.chain.enter(p.keepers[0]); });
         run.go();

@@ -55,12 +55,12 @@ report hold(std::initializer_list<int> times, bool plain, const model::options& 
         how);
 }
 
-TEST(home_lock, excludes_and_shows_what_was_done_inside) {
+TEST(home_lock, provides_mutual_exclusion_and_ordering) {
     expect_right(hold({4, 1}, false, {.deviations = 4}), bounded);
     expect_right(hold({4, 4}, false, {.deviations = 3}), bounded);
     expect_right(hold({4, 4}, false, {.random_schedules = 20'000}), bounded);
 }
-TEST(home_lock, excludes_those_on_no_executor_and_several_others) {
+TEST(home_lock, excludes_threads_on_no_executor_and_on_several) {
     expect_right(hold({4}, true, {.deviations = 4}), bounded);
     expect_right(hold({4, 3}, true, {.random_schedules = 20'000}), bounded);
     expect_right(hold({4, 3, 3}, false, {.random_schedules = 20'000}), bounded);
@@ -74,7 +74,7 @@ TEST(home_lock, excludes_without_membarrier) {
 }
 
 // An executor continues on another thread, which has seen all that the executor did before.
-TEST(home_lock, belongs_to_an_executor_whatever_thread_it_runs_on) {
+TEST(home_lock, belongs_to_an_executor_on_any_thread) {
     expect_right(explore(
                      [](execution& run) {
                          place at, other;

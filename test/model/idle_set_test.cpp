@@ -97,15 +97,15 @@ TEST(idle_set, loses_no_wake) {
     expect_right(run_work(2, 2, manner::as_told, {.deviations = 2}), bounded);
 }
 
-TEST(idle_set, loses_no_wake_by_chance) {
+TEST(idle_set, loses_no_wake_in_random_schedules) {
     expect_right(run_work(2, 3, manner::as_told, {.random_schedules = 10'000}), bounded);
 }
 
-TEST(idle_set, loses_a_wake_for_who_does_not_look_again) {
+TEST(idle_set, checker_finds_lost_wake_without_a_second_check) {
     expect_found(run_work(1, 1, manner::sleeps_without_a_look, {}), "");
 }
 
-TEST(idle_set, loses_a_wake_for_who_tells_before) {
+TEST(idle_set, checker_finds_lost_wake_when_notified_before_work) {
     expect_found(run_work(1, 1, manner::tells_before, {}), "");
 }
 

@@ -31,7 +31,7 @@ struct object {
     std::uint64_t room_[(sizeof(thing) + 7) / 8] = {};
 };
 
-TEST(in_place, makes_it_once_and_shows_it_to_all_that_come) {
+TEST(in_place, constructs_once_and_publishes_to_all_threads) {
     for (const std::size_t threads : {2u, 3u})
         expect_right(explore(
                          [=](execution& run) {

@@ -98,16 +98,16 @@ report push_and_take(std::array<int, N> counts, int takes, unsigned deviations) 
         {.deviations = deviations});
 }
 
-TEST(inbox, loses_nothing_and_owes_one_wake_for_each_filling) {
+TEST(inbox, loses_nothing_and_needs_one_wake_per_batch) {
     expect_right(push_and_take<1>({3}, 2, 20));
     expect_right(push_and_take<2>({1, 1}, 2, 20));
 }
 
-TEST(inbox, keeps_the_order_of_each_of_two_producers) {
+TEST(inbox, preserves_the_order_of_each_of_two_producers) {
     expect_right(push_and_take<2>({2, 2}, 2, 3), bounded);
 }
 
-TEST(inbox, keeps_its_laws_under_three_producers_by_chance) {
+TEST(inbox, keeps_its_invariants_in_random_schedules) {
     const report r = explore(
         [](execution& run) {
             scene<3> s({2, 2, 2});
@@ -172,13 +172,13 @@ report sleep_and_wake(std::array<int, N> counts, manner how, unsigned deviations
         {.deviations = deviations});
 }
 
-TEST(inbox, no_wake_is_lost) {
+TEST(inbox, loses_no_wake) {
     expect_right(sleep_and_wake<1>({1}, manner::as_told, 20));
     expect_right(sleep_and_wake<1>({2}, manner::as_told, 5), bounded);
     expect_right(sleep_and_wake<2>({1, 2}, manner::as_told, 3), bounded);
 }
 
-TEST(inbox, no_wake_is_lost_by_an_owner_who_watches_while_busy) {
+TEST(inbox, loses_no_wake_when_watched_by_a_busy_owner) {
     expect_right(sleep_and_wake<1>({1}, manner::watching, 20));
     expect_right(sleep_and_wake<1>({2}, manner::watching, 5), bounded);
     expect_right(sleep_and_wake<2>({1, 2}, manner::watching, 3), bounded);
@@ -213,16 +213,16 @@ report end_the_owner(bool waits_for_wakes) {
         {.deviations = 4});
 }
 
-TEST(inbox, an_owner_may_end_when_the_wakes_he_was_owed_are_made) {
+TEST(inbox, can_be_destroyed_after_pending_wakes_are_delivered) {
     expect_right(end_the_owner(true), bounded);
     expect_found(end_the_owner(false), "a data race");
 }
 
-TEST(inbox, a_wake_is_lost_by_who_takes_before_he_forgets_the_wake) {
+TEST(inbox, checker_finds_lost_wake_when_taken_before_clearing) {
     expect_found(sleep_and_wake<1>({1}, manner::takes_first, 4), "deadlock: owner waits");
 }
 
-TEST(inbox, a_wake_is_lost_by_who_sleeps_while_the_inbox_is_watched) {
+TEST(inbox, checker_finds_lost_wake_when_watched_owner_sleeps) {
     expect_found(sleep_and_wake<1>({1}, manner::sleeps_on_watch, 4), "deadlock: owner waits");
 }
 

@@ -13,8 +13,8 @@
 #include <cerrno>
 #include <mutex>
 
+#include "model/actor.hpp"
 #include "model/expect.hpp"
-#include "model/party.hpp"
 #include "weft/io/io_driver.hpp"
 
 namespace {
@@ -146,7 +146,7 @@ struct world {
 constexpr int was_closed = -1;
 
 // What io_operation does, with readiness: 1, or was_closed.
-int read_one(world& w, std::uint64_t generation, model::party& p, weft::io_driver& d) {
+int read_one(world& w, std::uint64_t generation, model::actor& p, weft::io_driver& d) {
     struct place : weft::detail::io_wait_node {
         explicit place(io_entry& e) : of(e) {}
         io_entry& of;
@@ -199,7 +199,7 @@ report read_beside_events(kind k, int readers, int bytes, const model::options& 
             world w;
             small_driver d(k, w.entry, w.system);
             const std::uint64_t g = w.entry.open(0);
-            model::party p[2];
+            model::actor p[2];
             weft::atomic<int> left{readers};
             for (int i = 0; i != readers; ++i)
                 run.thread("reader", [&, i] {
@@ -212,14 +212,14 @@ report read_beside_events(kind k, int readers, int bytes, const model::options& 
                 for (int n = 0; n != bytes; ++n) write_one(w, {&d});
             });
             run.go();
-            for (model::party& each : p) each.check();
+            for (model::actor& each : p) each.check();
             w.entry.close(g);
             model::require(w.system.given_back == 1, "the number is given back");
         },
         o);
 }
 
-TEST(io_entry, loses_no_byte_that_comes_beside_a_call_that_found_nothing) {
+TEST(io_entry, loses_no_byte_that_arrives_during_an_empty_read) {
     expect_right(read_beside_events(kind::edge, 1, 2, {.deviations = 3}), bounded);
     expect_right(read_beside_events(kind::level, 1, 2, {.deviations = 3}), bounded);
     expect_right(read_beside_events(kind::edge, 2, 2, {.deviations = 1}), bounded);
@@ -233,7 +233,7 @@ report close_beside(kind k, const model::options& o) {
             world w;
             small_driver d(k, w.entry, w.system);
             const std::uint64_t g = w.entry.open(0);
-            model::party p;
+            model::actor p;
             run.thread("reader", [&] {
                 const int n = k == kind::completion ? call_one(w, g, d) : read_one(w, g, p, d);
                 model::require(n == 1 || n == was_closed, "it is read, or told");
@@ -253,7 +253,7 @@ report close_beside(kind k, const model::options& o) {
         o);
 }
 
-TEST(io_entry, tells_the_end_and_gives_the_number_back_after_the_last_call) {
+TEST(io_entry, wakes_waiters_on_close_and_frees_fd_after_the_last_call) {
     for (const kind k : {kind::edge, kind::level, kind::completion})
         expect_right(close_beside(k, {.deviations = 2, .most_schedules = 500'000}), bounded);
 }
@@ -275,17 +275,17 @@ report close_beside_the_end_of_its_driver(bool waits, const model::options& o) {
         o);
 }
 
-TEST(io_entry, wakes_a_driver_for_an_end_without_the_lock_and_holds_it_until_then) {
+TEST(io_entry, keeps_a_driver_alive_while_waking_it_for_a_close) {
     expect_right(close_beside_the_end_of_its_driver(true, {.deviations = 4}), bounded);
 }
 
 // Wrong: it is destroyed when it is forgotten.
-TEST(io_entry, wakes_a_driver_that_is_gone_where_its_end_does_not_wait) {
+TEST(io_entry, checker_finds_wake_of_a_destroyed_driver) {
     expect_found(close_beside_the_end_of_its_driver(false, {.deviations = 3}), "");
 }
 
 // Two closers: one of them does it.
-TEST(io_entry, is_closed_by_one_of_two) {
+TEST(io_entry, is_closed_by_one_of_two_closers) {
     const auto closed_twice = [](execution& run) {
         world w;
         const std::uint64_t g = w.entry.open(0);
@@ -311,7 +311,7 @@ report reopen(kind k, const model::options& o) {
             world w;
             small_driver d(k, w.entry, w.system);
             const std::uint64_t first = w.entry.open(0);
-            model::party p[2];
+            model::actor p[2];
             run.thread("late reader", [&] {
                 const int n = read_one(w, first, p[0], d);
                 model::require(n == 1 || n == was_closed, "it is read, or told");
@@ -332,20 +332,20 @@ report reopen(kind k, const model::options& o) {
                 d.over.store(1, relaxed);
             });
             run.go();
-            for (model::party& each : p) each.check();
+            for (model::actor& each : p) each.check();
             model::require(w.system.given_back == 2, "each opening gives it back");
         },
         o);
 }
 
-TEST(io_entry, keeps_a_late_caller_from_the_next_opening_of_its_number) {
+TEST(io_entry, rejects_a_late_call_after_its_fd_is_reused) {
     expect_right(reopen(kind::edge, {.deviations = 2}), bounded);
     expect_right(reopen(kind::level, {.deviations = 2}), bounded);
 }
 
 // ---- three loops
 
-TEST(io_entry, is_watched_by_any_number_of_drivers_and_tells_each_of_its_end) {
+TEST(io_entry, notifies_every_watching_driver_of_its_close) {
     const auto three = [](execution& run) {
         world w;
         small_driver a(kind::edge, w.entry, w.system);
@@ -354,7 +354,7 @@ TEST(io_entry, is_watched_by_any_number_of_drivers_and_tells_each_of_its_end) {
         small_driver* const all[] = {&a, &b, &c};
         const std::uint64_t g = w.entry.open(0);
         w.entry.spend(w.entry.look(), io_entry::readable);
-        model::party p[3];
+        model::actor p[3];
         for (int i = 0; i != 3; ++i)
             run.thread("reader", [&, i] {
                 model::require(read_one(w, g, p[i], *all[i]) == was_closed, "it is told");
@@ -362,7 +362,7 @@ TEST(io_entry, is_watched_by_any_number_of_drivers_and_tells_each_of_its_end) {
             });
         run.thread("closer", [&] { w.entry.close(g); });
         run.go();
-        for (model::party& each : p) each.check();
+        for (model::actor& each : p) each.check();
         for (const small_driver* d : all)
             model::require(d->watched == d->forgotten && d->watched <= 1, "once each");
         model::require(w.system.given_back == 1, "the number is given back");
@@ -381,7 +381,7 @@ report read_by_two_drivers(kind k, bool one_is_told, const model::options& o) {
             small_driver* const all[] = {&a, &b};
             const std::uint64_t g = w.entry.open(0);
             w.entry.spend(w.entry.look(), io_entry::readable);
-            model::party p[2];
+            model::actor p[2];
             weft::atomic<int> left{2};
             for (int i = 0; i != 2; ++i)
                 run.thread("reader", [&, i] {
@@ -398,25 +398,25 @@ report read_by_two_drivers(kind k, bool one_is_told, const model::options& o) {
                         write_one(w, {&a, &b});
             });
             run.go();
-            for (model::party& each : p) each.check();
+            for (model::actor& each : p) each.check();
             w.entry.close(g);
         },
         o);
 }
 
-TEST(io_entry, tells_each_waiter_by_the_driver_that_watches_for_it) {
+TEST(io_entry, notifies_each_waiter_through_its_own_driver) {
     expect_right(read_by_two_drivers(kind::edge, false, {.random_schedules = 20'000}), bounded);
     expect_right(read_by_two_drivers(kind::level, false, {.random_schedules = 20'000}), bounded);
 }
 
 // Wrong: a system that notifies only one of two drivers.
-TEST(io_entry, loses_a_byte_where_the_system_tells_one_of_two_drivers) {
+TEST(io_entry, checker_finds_lost_byte_when_one_driver_is_notified) {
     expect_found(read_by_two_drivers(kind::edge, true, {.deviations = 2}), "deadlock");
 }
 
 // ---- descriptors of the program's own
 
-TEST(io_entry, that_is_borrowed_ends_with_the_last_that_borrowed_it) {
+TEST(io_entry, is_closed_with_its_last_borrower) {
     const auto borrowed = [](execution& run) {
         world w;
         for (int i = 0; i != 2; ++i)
@@ -438,12 +438,12 @@ TEST(io_entry, that_is_borrowed_ends_with_the_last_that_borrowed_it) {
 // ---- what the walks would find
 
 // Wrong: what was known is forgotten whatever has come meanwhile.
-TEST(io_entry, loses_a_byte_where_an_event_during_the_call_is_forgotten) {
+TEST(io_entry, checker_finds_lost_byte_when_an_event_is_dropped) {
     const auto forgets = [](execution& run) {
         world w;
         small_driver d(kind::edge, w.entry, w.system);
         const std::uint64_t g = w.entry.open(0);
-        model::party p;
+        model::actor p;
         run.thread("reader", [&] {
             io_entry& e = w.entry;
             while (!e.is_unready(g, io_entry::readable)) {
@@ -469,7 +469,7 @@ TEST(io_entry, loses_a_byte_where_an_event_during_the_call_is_forgotten) {
 }
 
 // Wrong: a thread that is no user of the entry makes a call.
-TEST(io_entry, makes_a_call_on_a_closed_number_without_entering) {
+TEST(io_entry, checker_finds_call_on_a_closed_fd_without_entering) {
     const auto stays_out = [](execution& run) {
         world w;
         const std::uint64_t g = w.entry.open(0);

@@ -20,7 +20,7 @@ using weft::detail::key_place;
 void of_the_first(void*) {}
 void of_the_second(void*) {}
 
-TEST(key_place, gives_no_value_the_destructor_of_a_later_key) {
+TEST(key_place, never_applies_a_later_keys_destructor_to_a_value) {
     expect_right(explore(
         [](execution& run) {
             key_place p;
@@ -40,7 +40,7 @@ TEST(key_place, gives_no_value_the_destructor_of_a_later_key) {
 }
 
 // What is made after the key's number was read is found with it.
-TEST(key_place, gives_the_destructor_to_whoever_sees_the_number) {
+TEST(key_place, publishes_the_destructor_before_its_generation) {
     expect_right(explore(
         [](execution& run) {
             key_place p;

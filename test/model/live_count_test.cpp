@@ -7,8 +7,8 @@
 #include <array>
 #include <memory>
 
+#include "model/actor.hpp"
 #include "model/expect.hpp"
-#include "model/party.hpp"
 
 namespace {
 
@@ -28,7 +28,7 @@ struct manager {
     live_count live;
     model::var<int> memory{0};
 
-    bool wait(model::party& p, fate f = fate::none) {
+    bool wait(model::actor& p, fate f = fate::none) {
         struct wait_for {
             manager& m;
             weft::wait_node n;
@@ -48,7 +48,7 @@ struct manager {
 };
 
 // Bounded by deviations, and for three that come once whole.
-TEST(live_count, never_passes_its_limit_and_refuses_only_at_it) {
+TEST(live_count, never_exceeds_its_limit_and_refuses_only_at_it) {
     expect_right(explore([](execution& run) {
                      live_count c;
                      weft::atomic<int> living{0};
@@ -86,7 +86,7 @@ TEST(live_count, never_passes_its_limit_and_refuses_only_at_it) {
 // A table with one lock, like a shard of task_table: a thread that enters checks the bit, a thread
 // that closes walks. Bounded by deviations, because a thread that spins at the lock may always
 // check once more.
-TEST(live_count, hides_no_entry_from_who_walks_after_the_closing) {
+TEST(live_count, shows_every_entry_to_a_walk_after_the_close) {
     expect_right(explore(
                      [](execution& run) {
                          live_count c;
@@ -141,7 +141,7 @@ void ends_with(int chains, fate f, unsigned deviations) {
                                  shared.live.leave();
                              });
                          run.thread("owner", [&] {
-                             model::party p, last;
+                             model::actor p, last;
                              shared.live.close();
                              if (shared.wait(p, f)) {
                                  require(living.load(std::memory_order_relaxed) == 0,
@@ -161,11 +161,11 @@ void ends_with(int chains, fate f, unsigned deviations) {
                  bounded);
 }
 
-TEST(live_count, is_left_alone_by_the_last_once_its_owner_is_alone) {
+TEST(live_count, is_not_touched_once_its_owner_finds_it_empty) {
     ends_with(1, fate::none, 5);
     ends_with(2, fate::none, 3);
 }
-TEST(live_count, lets_a_wait_end_otherwise) {
+TEST(live_count, lets_a_wait_end_by_deadline_stop_or_frame_end) {
     ends_with(1, fate::deadline, 4);
     ends_with(1, fate::stop, 4);
     ends_with(1, fate::end, 4);
@@ -173,11 +173,11 @@ TEST(live_count, lets_a_wait_end_otherwise) {
 
 // Without closing: a waiter is woken when the count is empty once, although others enter
 // afterwards.
-TEST(live_count, wakes_who_waits_though_the_next_comes_at_once) {
+TEST(live_count, wakes_a_waiter_although_the_next_task_enters) {
     expect_right(explore(
                      [](execution& run) {
                          manager m;
-                         model::party p;
+                         model::actor p;
                          require(m.live.admit(no_limit) == verdict::admitted, "open");
                          run.thread("waits", [&] { require(m.wait(p), "there was a moment"); });
                          run.thread("tasks", [&] {
@@ -194,7 +194,7 @@ TEST(live_count, wakes_who_waits_though_the_next_comes_at_once) {
 }
 
 // What a task wrote is seen by a thread that finds that it has left.
-TEST(live_count, shows_what_was_written_to_who_sees_it_empty) {
+TEST(live_count, shows_a_tasks_writes_once_empty) {
     expect_right(explore([](execution& run) {
         manager m;
         require(m.live.admit(no_limit) == verdict::admitted, "open");

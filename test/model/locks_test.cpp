@@ -1,7 +1,7 @@
 // weft/sync's locks, counts and events, by the calls that a fiber makes, under the interleavings of
-// a few agents. All of them are a word_queue; word_queue_test.cpp has its walks with deadlines,
-// stops and ends of frames. Here are the ways past the queue's lock that each type has of its own.
-// The walks are bounded by deviations.
+// a few agents. All of them are a atomic_wait_queue; atomic_wait_queue_test.cpp has its walks with
+// deadlines, stops and ends of frames. Here are the ways past the queue's lock that each type has
+// of its own. The walks are bounded by deviations.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -53,7 +53,7 @@ struct under_mutex {
     }
 };
 
-TEST(mutex, lets_one_in_at_a_time_and_forgets_nobody) {
+TEST(mutex, admits_one_agent_at_a_time_and_loses_no_waiter) {
     expect_right(by_turns<under_mutex>(2, 4), bounded);
     expect_right(by_turns<under_mutex>(3, 2), bounded);
 }
@@ -77,7 +77,7 @@ struct under_shared_mutex {
     }
 };
 
-TEST(shared_mutex, keeps_writer_and_readers_apart_and_forgets_nobody) {
+TEST(shared_mutex, separates_writer_and_readers_and_loses_no_waiter) {
     expect_right(by_turns<under_shared_mutex>(2, 4), bounded);
     expect_right(by_turns<under_shared_mutex>(3, 2), bounded);
 }
@@ -93,12 +93,12 @@ struct under_semaphore {
     void check() { model::require(s.try_acquire(), "the permit is free"); }
 };
 
-TEST(counting_semaphore, hands_its_permit_on_and_forgets_nobody) {
+TEST(counting_semaphore, passes_its_permit_on_and_loses_no_waiter) {
     expect_right(by_turns<under_semaphore>(2, 4), bounded);
     expect_right(by_turns<under_semaphore>(3, 2), bounded);
 }
 
-TEST(latch, lets_go_who_waits_with_all_that_came_before) {
+TEST(latch, releases_waiters_with_all_earlier_writes_visible) {
     expect_right(explore(
                      [](execution& run) {
                          weft::latch l(2);

@@ -93,11 +93,11 @@ report post_from_two(int each, const model::options& o) {
         o);
 }
 
-TEST(loop, runs_what_is_posted_and_may_end_then) {
+TEST(loop, runs_posted_functions_and_can_be_destroyed_then) {
     expect_right(post_from_two(1, {.deviations = 3}), bounded);
 }
 
-TEST(loop, runs_what_is_posted_and_may_end_then_by_chance) {
+TEST(loop, runs_posted_functions_in_random_schedules) {
     expect_right(post_from_two(3, {.random_schedules = 5'000}), bounded);
 }
 
@@ -136,7 +136,7 @@ TEST(loop, loses_no_wake_and_no_stop) {
 
 // The end of the call is the owner's only sign of the wake or stop. Before, the owner has run the
 // loop until idle.
-TEST(loop, may_end_when_it_was_stopped_or_woken) {
+TEST(loop, can_be_destroyed_after_a_stop_or_wake) {
     for (const bool by_wake : {false, true})
         expect_right(explore(
                          [=](execution& run) {
@@ -157,7 +157,7 @@ TEST(loop, may_end_when_it_was_stopped_or_woken) {
 }
 
 // A run() of a loop with a live flow returns on a stop only, although the loop is woken as well.
-TEST(loop, is_stopped_while_it_runs) {
+TEST(loop, run_with_a_live_flow_returns_only_on_a_stop) {
     static constexpr auto nothing = [](weft::flow&) noexcept {};
     static constexpr weft::flow_kind kind = {"a test's",
                                              nullptr,
@@ -188,7 +188,7 @@ TEST(loop, is_stopped_while_it_runs) {
 }
 
 // One wake ends one call: of those that ran nothing there is no second one. The post may end one.
-TEST(loop, ends_one_call_for_one_wake) {
+TEST(loop, one_wake_ends_one_call) {
     expect_right(explore(
                      [](execution& run) {
                          auto l = new_loop();
@@ -217,7 +217,7 @@ bool is_readable(int fd) {
 }
 
 // A foreign loop sleeps on the descriptor, and then has it run what is there, without waiting.
-TEST(loop, tells_a_foreign_loop_of_each_post) {
+TEST(loop, notifies_a_foreign_loop_of_each_post) {
     expect_right(explore(
                      [](execution& run) {
                          auto l = new_loop();
@@ -240,7 +240,7 @@ TEST(loop, tells_a_foreign_loop_of_each_post) {
 }
 
 // Another driver replaces the first while others post, wake or stop.
-TEST(loop, goes_over_to_another_driver) {
+TEST(loop, adopts_another_driver_during_posts_and_wakes) {
     expect_right(explore(
                      [](execution& run) {
                          auto l = new_loop();
@@ -272,7 +272,7 @@ struct sleepless final : weft::driver {
 };
 
 // One thread runs the loop, then another, which sees what ran before: the loop orders the two.
-TEST(loop, may_be_run_by_one_thread_after_another) {
+TEST(loop, can_be_run_by_one_thread_after_another) {
     expect_right(explore([](execution& run) {
         auto l = std::make_unique<loop>(std::make_unique<sleepless>());
         model::var<int> ran;

@@ -26,7 +26,7 @@ constexpr model::options whole = {.deviations = 20};
 // A launched task's first turn, and two threads that end the task: one of the three is first.
 // Either the function is called or a cause is recorded, never both. A thread that sees the cause
 // sees what was written before it.
-TEST(managed_state, has_one_first_cause_and_begins_only_without_one) {
+TEST(managed_state, records_one_cause_and_starts_only_without_one) {
     expect_right(explore(
         [](execution& run) {
             managed_state s(true);
@@ -57,7 +57,7 @@ TEST(managed_state, has_one_first_cause_and_begins_only_without_one) {
 }
 
 // Of a lazy one: launched, or dropped by its end.
-TEST(managed_state, is_launched_once_or_dropped) {
+TEST(managed_state, is_scheduled_once_or_dropped) {
     expect_right(explore(
         [](execution& run) {
             managed_state s(false);
@@ -75,7 +75,7 @@ TEST(managed_state, is_launched_once_or_dropped) {
 
 // Kills against the end: one kill is sent at most, none to a task after the end of its function,
 // and each kill has a reason.
-TEST(managed_state, sends_one_kill_and_none_after_the_end) {
+TEST(managed_state, sends_at_most_one_kill_and_none_once_done) {
     expect_right(explore(
                      [](execution& run) {
                          managed_state s(true);
@@ -104,7 +104,7 @@ TEST(managed_state, sends_one_kill_and_none_after_the_end) {
                  model::bounded);
 }
 
-TEST(managed_state, gives_its_value_to_one) {
+TEST(managed_state, gives_its_value_to_one_thread) {
     expect_right(explore(
         [](execution& run) {
             managed_state s(true);
@@ -118,7 +118,7 @@ TEST(managed_state, gives_its_value_to_one) {
 
 // Hooks that are added concurrently with the end: either the end calls the hook, or the adding
 // thread learns that the end will not call it. If none was added in time, the end need not check.
-TEST(managed_state, has_each_hook_called_by_its_end_or_by_who_comes_too_late) {
+TEST(managed_state, calls_each_hook_at_the_end_or_in_the_late_adder) {
     expect_right(explore(
                      [](execution& run) {
                          managed_state s(true);
@@ -149,7 +149,7 @@ TEST(managed_state, has_each_hook_called_by_its_end_or_by_who_comes_too_late) {
 }
 
 // It is called by the thread that comes too late, and has no other order with the end.
-TEST(managed_state, shows_what_was_done_to_one_that_comes_too_late_for_a_hook) {
+TEST(managed_state, shows_the_result_to_a_late_hook_adder) {
     expect_right(explore(
         [](execution& run) {
             managed_state s(true);

@@ -148,13 +148,13 @@ void pursue_each(std::initializer_list<way> ways, unsigned deviations) {
     }
 }
 
-TEST(managed_task, is_followed_by_a_kill_to_another_loop) {
+TEST(managed_task, is_killed_after_migrating_to_another_loop) {
     pursue_each({{}, {.returns = true}}, 2);
 }
-TEST(managed_task, is_killed_when_it_arrives_where_nobody_knew_it_would) {
+TEST(managed_task, is_killed_on_arrival_at_an_unknown_loop) {
     pursue_each({{.named = false}, {.named = false, .returns = true}}, 2);
 }
-TEST(managed_task, is_killed_once_by_several) {
+TEST(managed_task, is_killed_once_by_several_threads) {
     pursue_each({{.named = false, .kills = 2}, {.named = false, .asks = true}}, 1);
 }
 

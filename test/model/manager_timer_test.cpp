@@ -103,7 +103,7 @@ void walk(Body body) {
 }
 
 // Two need it, for different times: it is armed for the earlier one.
-TEST(manager_timer, is_armed_for_the_earliest) {
+TEST(manager_timer, is_armed_for_the_earliest_deadline) {
     walk([](execution& run, one_loop& on, owner&, manager_timer& t) {
         run.thread("needs it", [&] { t.need(late); });
         run.thread("needs it sooner", [&] { t.need(early); });
@@ -111,14 +111,14 @@ TEST(manager_timer, is_armed_for_the_earliest) {
         run.go();
         on.run_out();
         require(on.armed_for() == early, "the earlier one");
-        t.let_go();
+        t.release();
         require(on.turn() && !on.turn(), "it goes by its message");
         require(on.armed_for() == never, "and leaves nothing armed");
     });
 }
 
 // The owner ends while the timer fires, and another still needs it: no call comes afterwards.
-TEST(manager_timer, calls_no_owner_that_has_let_go) {
+TEST(manager_timer, does_not_call_an_owner_that_has_released_it) {
     walk([](execution& run, one_loop& on, owner& o, manager_timer& t) {
         t.need(late);
         on.turn();
@@ -129,7 +129,7 @@ TEST(manager_timer, calls_no_owner_that_has_let_go) {
         });
         run.thread("owner", [&] {
             t.need(early);
-            t.let_go();
+            t.release();
             o.gone = true;
         });
         run.go();
@@ -139,7 +139,7 @@ TEST(manager_timer, calls_no_owner_that_has_let_go) {
 }
 
 // One takes its deadline back while another sets one: that one is not lost.
-TEST(manager_timer, loses_no_need_to_a_rest) {
+TEST(manager_timer, loses_no_deadline_to_a_concurrent_disarm) {
     walk([](execution& run, one_loop& on, owner& o, manager_timer& t) {
         t.need(early);
         on.turn();
@@ -160,7 +160,7 @@ TEST(manager_timer, loses_no_need_to_a_rest) {
         run.go();
         on.run_out();
         require(on.armed_for() <= late, "it is armed in time");
-        t.let_go();
+        t.release();
         on.turn();
     });
 }

@@ -43,13 +43,13 @@ bool memory::add(word initial) {
     return true;
 }
 
-std::size_t memory::readable(party p, std::size_t x, memory_order o) const noexcept {
+std::size_t memory::readable(actor p, std::size_t x, memory_order o) const noexcept {
     std::uint32_t floor = parties_[p].now.floor[x];
     if (o == memory_order::seq_cst) floor = std::max(floor, total_.floor[x]);
     return histories_[x].size() - floor;
 }
 
-word memory::read(party p, std::size_t x, std::size_t back, memory_order o) noexcept {
+word memory::read(actor p, std::size_t x, std::size_t back, memory_order o) noexcept {
     knowledge& k = parties_[p];
     const std::size_t at = histories_[x].size() - 1 - back;
     const message& m = histories_[x][at];
@@ -60,7 +60,7 @@ word memory::read(party p, std::size_t x, std::size_t back, memory_order o) noex
     return m.value;
 }
 
-void memory::append(party p, std::size_t x, word value, memory_order o, const view* continued) {
+void memory::append(actor p, std::size_t x, word value, memory_order o, const view* continued) {
     knowledge& k = parties_[p];
     const auto at = static_cast<std::uint32_t>(histories_[x].size());
     k.now.floor[x] = at;
@@ -71,17 +71,17 @@ void memory::append(party p, std::size_t x, word value, memory_order o, const vi
     ++k.now.clock[p];  // later accesses are not part of what was released
 }
 
-void memory::write(party p, std::size_t x, word value, memory_order o) {
+void memory::write(actor p, std::size_t x, word value, memory_order o) {
     append(p, x, value, o, nullptr);
 }
 
 // A read-modify-write carries what the store that it replaces released (a release sequence).
-void memory::overwrite(party p, std::size_t x, word value, memory_order o) {
+void memory::overwrite(actor p, std::size_t x, word value, memory_order o) {
     const view continued = histories_[x].back().released;
     append(p, x, value, o, &continued);
 }
 
-void memory::fence(party p, memory_order o) noexcept {
+void memory::fence(actor p, memory_order o) noexcept {
     knowledge& k = parties_[p];
     if (acquires(o)) k.now.join(k.acquired);
     if (o == memory_order::seq_cst) {  // orders what may be read, but no plain accesses
@@ -94,7 +94,7 @@ void memory::fence(party p, memory_order o) noexcept {
 }
 
 // No C++ order is made among the others and p, and none among the others: only what may be read.
-void memory::fence_all(party p) noexcept {
+void memory::fence_all(actor p) noexcept {
     fence(p, memory_order::seq_cst);
     const view so_far = total_;
     for (knowledge& k : parties_) {
@@ -109,7 +109,7 @@ std::size_t memory::add_plain() {
     return plain_count_++;
 }
 
-const memory::access* memory::touch(party p, std::size_t v, bool writes,
+const memory::access* memory::touch(actor p, std::size_t v, bool writes,
                                     std::source_location place) {
     view& now = parties_[p].now;
     std::vector<access>& former = plain_[v];

@@ -27,7 +27,7 @@ namespace model::detail {
 inline constexpr std::size_t most_parties = 8;
 inline constexpr std::size_t most_atomics = 48;
 
-using party = std::size_t;  // 0 is the body of the test, 1 and up are its threads
+using actor = std::size_t;  // 0 is the body of the test, 1 and up are its threads
 
 // What is known: of each atomic the oldest readable value, of the body and each thread how far it
 // has come.
@@ -42,8 +42,8 @@ struct view {
 class memory {
 public:
     void clear() noexcept;
-    void begin(party p) { parties_[p] = parties_[0]; }            // p sees what the body saw
-    void end(party p) { parties_[0].now.join(parties_[p].now); }  // and the body, what p knew
+    void begin(actor p) { parties_[p] = parties_[0]; }            // p sees what the body saw
+    void end(actor p) { parties_[0].now.join(parties_[p].now); }  // and the body, what p knew
 
     // The atomic's index in this execution; its first value is the one that it holds. False when
     // there are too many.
@@ -51,25 +51,25 @@ public:
     std::size_t count() const noexcept { return atomic_count_; }
 
     // How many values p may read, the newest among them.
-    std::size_t readable(party p, std::size_t x, memory_order) const noexcept;
+    std::size_t readable(actor p, std::size_t x, memory_order) const noexcept;
     // Reads the newest but `back`.
-    word read(party p, std::size_t x, std::size_t back, memory_order) noexcept;
-    void write(party p, std::size_t x, word, memory_order);
+    word read(actor p, std::size_t x, std::size_t back, memory_order) noexcept;
+    void write(actor p, std::size_t x, word, memory_order);
     // Writes over the newest, which p has just read.
-    void overwrite(party p, std::size_t x, word, memory_order);
-    void fence(party p, memory_order) noexcept;
+    void overwrite(actor p, std::size_t x, word, memory_order);
+    void fence(actor p, memory_order) noexcept;
     // A seq_cst fence of p, which also orders what the others do before it and after it.
-    void fence_all(party p) noexcept;
+    void fence_all(actor p) noexcept;
 
     // Plain variables. An access that nothing orders after a former one gives that.
     struct access {
-        party who;
+        actor who;
         std::uint32_t when;
         bool writes;
         std::source_location place;
     };
     std::size_t add_plain();
-    const access* touch(party p, std::size_t v, bool writes, std::source_location);
+    const access* touch(actor p, std::size_t v, bool writes, std::source_location);
 
 private:
     struct message {
@@ -82,7 +82,7 @@ private:
         view released;  // at the last release fence: what relaxed stores pass on
     };
 
-    void append(party p, std::size_t x, word, memory_order, const view* continued);
+    void append(actor p, std::size_t x, word, memory_order, const view* continued);
 
     std::vector<std::vector<message>> histories_;  // the first atomic_count_ are in use
     std::vector<std::vector<access>> plain_;       // and the first plain_count_ of these

@@ -5,8 +5,8 @@
 
 #include <array>
 
+#include "model/actor.hpp"
 #include "model/expect.hpp"
-#include "model/party.hpp"
 #include "model/thread_mutex.hpp"
 #include "model/turnstile.hpp"
 #include "weft/hook/parking_line.hpp"
@@ -68,22 +68,22 @@ private:
     weft::atomic<std::uint32_t> held_;
 };
 
-TEST(parking_lot, loses_no_wake_and_wakes_nobody_twice) {
+TEST(parking_lot, loses_no_wake_and_wakes_no_waiter_twice) {
     expect_right(model::pass<gate>(2, 2, 3), bounded);
     expect_right(model::pass<gate>(3, 1, 3), bounded);
 }
 
-TEST(parking_lot, has_one_winner_of_an_unpark_and_a_withdrawal) {
+TEST(parking_lot, has_one_winner_of_unpark_and_cancellation) {
     for (fate f : {fate::deadline, fate::stop, fate::both})
         expect_right(model::pass_beside<gate>(f, false, 6), bounded);
 }
 
-TEST(parking_lot, leaves_a_frame_that_ends_alone) {
+TEST(parking_lot, does_not_touch_a_destroyed_frame) {
     expect_right(model::pass_beside<gate>(fate::end, false, 6), bounded);
     expect_right(model::pass_beside<gate>(fate::end, true, 2), bounded);
 }
 
-TEST(parking_lot, gives_what_a_withdrawn_party_would_have_had_to_the_next) {
+TEST(parking_lot, grants_to_next_waiter_when_the_first_cancels) {
     for (fate f : {fate::deadline, fate::both})
         expect_right(model::pass_beside<gate>(f, true, 3), bounded);
 }
@@ -99,7 +99,7 @@ report wait_for_a_word(manner how) {
             parking_line line;
             weft::atomic<std::uint32_t> word{0};
             model::var<int> data{0};
-            model::party fiber;
+            model::actor fiber;
             const auto unset = [&] { return word.load(seq_cst) == 0; };
             const auto may_wait = [&] { return how == manner::looks_before_it_enters || unset(); };
             run.thread("fiber", [&] {
@@ -142,7 +142,7 @@ report wait_for_a_word(manner how) {
         {.deviations = 3});
 }
 
-TEST(parking_lot, is_exact_for_who_stores_and_then_looks) {
+TEST(parking_lot, loses_no_wake_if_the_store_precedes_the_check) {
     expect_right(wait_for_a_word(manner::as_told), bounded);
     expect_found(wait_for_a_word(manner::looks_before_it_enters), "deadlock");
     expect_found(wait_for_a_word(manner::tells_before_the_store), "deadlock");
@@ -150,7 +150,7 @@ TEST(parking_lot, is_exact_for_who_stores_and_then_looks) {
 
 // Its node is stored in its frame: a waker that has removed the node reaches it before the frame
 // ends.
-TEST(parking_lot, lets_a_thread_go_whose_deadline_meets_its_wake) {
+TEST(parking_lot, releases_a_thread_when_deadline_and_wake_race) {
     expect_right(explore(
                      [](execution& run) {
                          model::time_has_passed.store(false);

@@ -116,25 +116,25 @@ report run_crew(unsigned workers, int count, unsigned launchers, manner how,
         o);
 }
 
-TEST(parking, leaves_nothing_with_all_asleep) {
+TEST(parking, leaves_no_work_while_all_workers_sleep) {
     expect_right(run_crew(1, 1, 1, manner::as_told, {.deviations = 4}), bounded);
     expect_right(run_crew(1, 2, 2, manner::as_told, {.deviations = 2}), bounded);
     expect_right(run_crew(2, 2, 1, manner::as_told, {.deviations = 2}), bounded);
 }
 
-TEST(parking, leaves_nothing_with_all_asleep_by_chance) {
+TEST(parking, leaves_no_work_in_random_schedules) {
     expect_right(run_crew(2, 3, 2, manner::as_told, {.random_schedules = 10'000}), bounded);
 }
 
-TEST(parking, loses_what_is_offered_before_it_is_put) {
+TEST(parking, checker_finds_lost_work_offered_before_it_is_stored) {
     expect_found(run_crew(1, 1, 1, manner::offers_before, {}), "");
 }
 
-TEST(parking, loses_what_a_worker_does_not_look_for_again) {
+TEST(parking, checker_finds_lost_work_without_a_second_check) {
     expect_found(run_crew(1, 1, 1, manner::sleeps_without_a_look, {}), "");
 }
 
-TEST(parking, loses_what_was_put_while_one_searched_that_does_not_say_that_it_found) {
+TEST(parking, checker_finds_lost_work_when_a_search_is_not_ended) {
     expect_found(run_crew(2, 2, 1, manner::ends_no_search, {}), "");
 }
 

@@ -67,11 +67,11 @@ TEST(poll_event, loses_no_set) {
     expect_right(race_with(act::set_twice, false, 4), bounded);
 }
 
-TEST(poll_event, leaves_a_future_alone_that_was_stopped) {
+TEST(poll_event, does_not_touch_a_stopped_future) {
     expect_right(race_with(act::set, true, 2), bounded);
 }
 
-TEST(poll_event, may_go_before_the_futures_that_wait_for_it) {
+TEST(poll_event, can_be_destroyed_before_its_waiting_futures) {
     expect_right(race_with(act::end, false, 5), bounded);
     expect_right(race_with(act::end, true, 2), bounded);
 }

@@ -6,8 +6,8 @@
 
 #include <memory>
 
+#include "model/actor.hpp"
 #include "model/expect.hpp"
-#include "model/party.hpp"
 
 namespace {
 
@@ -41,10 +41,10 @@ struct cell {
     }
 };
 
-TEST(poll_state, brings_what_was_written_to_who_awaits_it) {
+TEST(poll_state, shows_the_setters_writes_to_the_awaiter) {
     expect_right(explore([](execution& run) {
         cell c;
-        model::party p;
+        model::actor p;
         run.thread("sets", [&] { c.set(7); });
         run.thread("awaits", [&] {
             const wait_status how = p.wait([&](weft::waiter& w) { return c.start(w); }, fate::none);
@@ -58,10 +58,10 @@ TEST(poll_state, brings_what_was_written_to_who_awaits_it) {
 }
 
 // A waiter that sees the value may destroy the word before the setting call returns.
-TEST(poll_state, is_left_alone_by_who_has_set_it) {
+TEST(poll_state, is_not_touched_after_it_is_set) {
     expect_right(explore([](execution& run) {
         auto c = std::make_unique<cell>();
-        model::party p;
+        model::actor p;
         cell& shared = *c;
         run.thread("sets", [&] { shared.set(7); });
         run.thread("awaits", [&] {
@@ -90,7 +90,7 @@ void ended_by(fate f) {
     expect_right(explore(
                      [=](execution& run) {
                          cell c;
-                         model::party p;
+                         model::actor p;
                          bool told = false;
                          run.thread("sets", [&] { c.set(7); });
                          run.thread("awaits", [&] {
@@ -108,17 +108,17 @@ void ended_by(fate f) {
 }
 
 TEST(poll_state, keeps_a_value_whose_awaiter_is_stopped) { ended_by(fate::stop); }
-TEST(poll_state, keeps_a_value_whose_awaiter_comes_too_late) {
+TEST(poll_state, keeps_a_value_whose_awaiter_times_out) {
     ended_by(fate::deadline);
     ended_by(fate::both);
 }
-TEST(poll_state, keeps_a_value_whose_awaiters_frame_ends) { ended_by(fate::end); }
+TEST(poll_state, keeps_a_value_whose_awaiters_frame_is_destroyed) { ended_by(fate::end); }
 
-TEST(poll_state, is_awaited_again_after_a_wait_that_was_ended) {
+TEST(poll_state, can_be_awaited_again_after_a_stopped_wait) {
     expect_right(explore(
                      [](execution& run) {
                          cell c;
-                         model::party first, second;
+                         model::actor first, second;
                          run.thread("sets", [&] { c.set(7); });
                          run.thread("awaits", [&] {
                              const auto start = [&](weft::waiter& w) { return c.start(w); };
@@ -135,7 +135,7 @@ TEST(poll_state, is_awaited_again_after_a_wait_that_was_ended) {
                  bounded);
 }
 
-TEST(poll_state, is_set_for_the_next_one_by_who_sees_that_it_was_taken) {
+TEST(poll_state, can_be_set_again_once_seen_as_taken) {
     expect_right(explore([](execution& run) {
         cell c;
         c.set(1);
@@ -152,7 +152,7 @@ TEST(poll_state, is_set_for_the_next_one_by_who_sees_that_it_was_taken) {
     }));
 }
 
-TEST(poll_state, refuses_two_who_set_it) {
+TEST(poll_state, aborts_when_two_threads_set_it) {
     expect_found(explore([](execution& run) {
                      weft::detail::poll_state s;
                      run.thread("sets", [&] { s.publish(); });

@@ -94,7 +94,7 @@ report wait_for_quiet(unsigned workers, bool another, const model::options& o) {
         o);
 }
 
-TEST(quiet, is_waited_for_until_what_was_launched_has_run) {
+TEST(quiet, wait_returns_once_scheduled_work_has_run) {
     expect_right(wait_for_quiet(1, false, {.deviations = 3}), bounded);
     expect_right(wait_for_quiet(1, true, {.deviations = 2}), bounded);
     expect_right(wait_for_quiet(2, false, {.deviations = 2}), bounded);
@@ -129,18 +129,18 @@ report wait_beside_one_that_runs(bool claims, const model::options& o) {
 }
 
 // Whole.
-TEST(quiet, is_not_there_while_a_worker_runs_what_it_has_taken) {
+TEST(quiet, is_not_reached_while_a_worker_runs_taken_work) {
     expect_right(wait_beside_one_that_runs(false, {.deviations = 20}));
 }
 
 // The worker takes what the launcher has put before that one has come to its end.
-TEST(quiet, is_not_there_while_a_worker_runs_what_it_is_being_claimed_for) {
+TEST(quiet, is_not_reached_while_a_worker_is_being_claimed) {
     expect_right(wait_beside_one_that_runs(true, {.deviations = 5}), bounded);
 }
 
 // The launcher's claim may find that the worker is awake, and may end after the worker has gone to
 // sleep again. The worker has notified no waiter then, because a claim was in progress.
-TEST(quiet, is_told_beside_a_claim_that_finds_nobody) {
+TEST(quiet, is_notified_beside_a_claim_that_finds_no_worker) {
     expect_right(explore(
                      [](execution& run) {
                          model::time_has_passed.store(false);
@@ -174,13 +174,13 @@ TEST(quiet, is_told_beside_a_claim_that_finds_nobody) {
 }
 
 // There a heavy fence is one of the thread's own, and each side needs its.
-TEST(quiet, is_waited_for_where_the_kernel_has_no_membarrier) {
+TEST(quiet, wait_works_without_membarrier) {
     model::has_membarrier = false;
     expect_right(wait_for_quiet(1, false, {.deviations = 3}), bounded);
     model::has_membarrier = true;
 }
 
-TEST(quiet, is_waited_for_until_what_was_launched_has_run_by_chance) {
+TEST(quiet, wait_returns_in_random_schedules) {
     expect_right(wait_for_quiet(2, true, {.random_schedules = 10'000}), bounded);
 }
 

@@ -31,7 +31,7 @@ struct reply : awaited_reply {
 // Two threads deliver the reply, and a third cancels the wait for it: one of the three gets the
 // reply. A thread that cancels in time destroys the reply, and no other thread uses the reply
 // afterwards.
-TEST(reply_table, gives_one_reply_to_one) {
+TEST(reply_table, gives_a_reply_to_one_thread) {
     expect_right(explore(
                      [](execution& run) {
                          reply_table t;
@@ -61,7 +61,7 @@ TEST(reply_table, gives_one_reply_to_one) {
 
 // Two waiters enter a table without room: neither is lost while it grows, and each number is in it
 // once.
-TEST(reply_table, loses_none_while_it_grows) {
+TEST(reply_table, loses_no_waiter_while_it_grows) {
     expect_right(explore(
                      [](execution& run) {
                          reply_table t;
@@ -79,7 +79,7 @@ TEST(reply_table, loses_none_while_it_grows) {
                  bounded);
 }
 
-TEST(reply_table, gives_no_number_twice) {
+TEST(reply_table, never_repeats_a_sequence_id) {
     expect_right(explore([](execution& run) {
         reply_table t;
         std::array<std::uint64_t, 2> got{};

@@ -65,16 +65,16 @@ report close_beside_sleep(int closers, manner how, const model::options& o) {
         o);
 }
 
-TEST(ring_endings, loses_no_key_that_is_left_beside_a_sleep) {
+TEST(ring_endings, loses_no_key_added_as_the_thread_falls_asleep) {
     expect_right(close_beside_sleep(1, manner::as_told, {.deviations = 6}), bounded);
     expect_right(close_beside_sleep(2, manner::as_told, {.deviations = 3}), bounded);
 }
 
-TEST(ring_endings, loses_a_key_that_is_left_after_its_wake) {
+TEST(ring_endings, checker_finds_lost_key_added_after_its_wake) {
     expect_found(close_beside_sleep(1, manner::wakes_before, {.deviations = 4}), "deadlock");
 }
 
-TEST(ring_endings, loses_a_key_where_the_thread_sleeps_through_its_wake) {
+TEST(ring_endings, checker_finds_lost_key_when_slept_without_a_check) {
     expect_found(close_beside_sleep(1, manner::does_not_look, {.deviations = 4}), "deadlock");
 }
 

@@ -68,7 +68,7 @@ TEST(rule_table, shows_a_value_whole_or_not_at_all) {
     expect_right(looked_up({{1}, {1}}, 20));
     expect_right(looked_up({{1}, {1}, {1}}, 4), bounded);
 }
-TEST(rule_table, keeps_what_it_has_while_it_grows) {
+TEST(rule_table, keeps_its_entries_while_it_grows) {
     expect_right(looked_up({{1, 2}, {1, 2}}, 3), bounded);
     expect_right(looked_up({{1, 2}, {3, 1}, {2}}, 2), bounded);
 }

@@ -12,7 +12,7 @@ namespace model::detail {
 inline constexpr std::size_t no_atomic = most_atomics;
 
 struct event {
-    party who;
+    actor who;
     const char* kind;
     const char* order;
     std::size_t atomic;

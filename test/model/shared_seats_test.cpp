@@ -18,7 +18,7 @@ using weft::detail::shared_seats;
 // The names of threads.
 constexpr char maker{}, loop{}, first{}, second{};
 
-TEST(shared_seats, are_counted_whatever_threads_take_them_and_give_them_up) {
+TEST(shared_seats, are_counted_across_acquiring_and_releasing_threads) {
     expect_right(explore([](execution& run) {
         shared_seats seats(2, &maker);
         model::var<int> on_first{0}, on_second{0};
@@ -42,7 +42,7 @@ TEST(shared_seats, are_counted_whatever_threads_take_them_and_give_them_up) {
     }));
 }
 
-TEST(shared_seats, of_the_thread_that_made_the_group_are_counted_with_the_others) {
+TEST(shared_seats, of_the_creating_thread_are_counted_with_the_others) {
     expect_right(explore(
         [](execution& run) {
             shared_seats seats(2, &maker);
@@ -68,7 +68,7 @@ TEST(shared_seats, of_the_thread_that_made_the_group_are_counted_with_the_others
 
 // A seat that is taken on one thread and released on another is seen taken before it is seen
 // released: otherwise the count would be zero, or four billion.
-TEST(shared_seats, taken_by_the_maker_and_given_up_elsewhere_are_never_missing_from_the_sum) {
+TEST(shared_seats, of_the_creator_stay_counted_when_released_elsewhere) {
     expect_right(explore(
         [](execution& run) {
             shared_seats seats(1, &maker);
@@ -90,7 +90,7 @@ TEST(shared_seats, taken_by_the_maker_and_given_up_elsewhere_are_never_missing_f
         {.deviations = 12}));
 }
 
-TEST(shared_seats, taken_elsewhere_and_given_up_by_the_maker_are_never_missing_from_the_sum) {
+TEST(shared_seats, of_another_thread_stay_counted_when_creator_releases) {
     expect_right(explore(
         [](execution& run) {
             shared_seats seats(1, &maker);
@@ -118,7 +118,7 @@ TEST(shared_seats, taken_elsewhere_and_given_up_by_the_maker_are_never_missing_f
 
 // The group's stacks, its buffers and itself: used by the loop's thread until the last seat is
 // released, freed by the thread that finds that none is taken.
-TEST(shared_seats, that_are_all_given_up_let_the_group_be_destroyed) {
+TEST(shared_seats, allow_destruction_of_the_group_once_all_are_released) {
     for (const bool on_maker : {false, true})
         expect_right(explore(
             [on_maker](execution& run) {

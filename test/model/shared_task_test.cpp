@@ -80,10 +80,10 @@ model::report await_by_two(bool stops, const model::options& how) {
         how);
 }
 
-TEST(shared_task, is_begun_once_and_tells_all_that_await_it) {
+TEST(shared_task, starts_once_and_resumes_all_awaiters) {
     expect_right(await_by_two(false, {.deviations = 3}), bounded);
 }
-TEST(shared_task, that_is_stopped_tells_all_that_await_it) {
+TEST(shared_task, resumes_all_awaiters_when_stopped) {
     expect_right(await_by_two(true, {.deviations = 2}), bounded);
     expect_right(await_by_two(true, {.random_schedules = 10'000}), bounded);
 }

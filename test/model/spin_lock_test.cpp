@@ -36,13 +36,13 @@ report hold(int holders, int times, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(spin_lock, excludes_and_shows_what_was_done_inside) {
+TEST(spin_lock, provides_mutual_exclusion_and_ordering) {
     expect_right(hold(2, 1, 8), bounded);  // a thread that spins may see old values for ever
     expect_right(hold(2, 2, 6), bounded);
     expect_right(hold(3, 1, 5), bounded);
 }
 
-TEST(spin_lock, excludes_who_only_tries) {
+TEST(spin_lock, excludes_a_thread_that_only_tries) {
     expect_right(explore(
                      [](execution& run) {
                          weft::spin_lock lock;
@@ -70,7 +70,7 @@ TEST(spin_lock, excludes_who_only_tries) {
 
 // The owner continues only if the waiter yields the processor each time, however long the wait
 // lasts.
-TEST(spin_lock, gives_the_processor_away_however_long_it_waits) {
+TEST(spin_lock, yields_the_processor_however_long_it_waits) {
     expect_right(explore(
                      [](execution& run) {
                          weft::spin_lock lock;

@@ -57,21 +57,21 @@ report contend(coroutine_state from, int threads, int times, bool last, unsigned
     return explore(body, {.deviations = deviations});
 }
 
-TEST(state_word, lets_one_resume_at_a_time_and_shows_what_was_left) {
+TEST(state_word, admits_one_resumer_at_a_time_and_publishes_its_writes) {
     expect_right(contend(coroutine_state::suspended, 2, 1, false, whole));
     expect_right(contend(coroutine_state::ready, 2, 1, false, whole));
     expect_right(contend(coroutine_state::suspended, 2, 2, false, 3), bounded);
     expect_right(contend(coroutine_state::suspended, 3, 1, false, 3), bounded);
 }
 
-TEST(state_word, lets_one_run_it_to_its_end) {
+TEST(state_word, lets_one_thread_run_the_coroutine_to_its_end) {
     expect_right(contend(coroutine_state::suspended, 2, 1, true, whole));
     expect_right(contend(coroutine_state::ready, 2, 1, true, whole));
     expect_right(contend(coroutine_state::ready, 3, 1, true, 3), bounded);
 }
 
 // As in try_hold(), when there is no stack for it.
-TEST(state_word, that_could_not_start_is_ready_for_another) {
+TEST(state_word, is_ready_again_after_a_failed_start) {
     const auto body = [](execution& run) {
         subject s(coroutine_state::ready);
         int resumed = 0;
@@ -90,7 +90,7 @@ TEST(state_word, that_could_not_start_is_ready_for_another) {
 
 // A thread that only checks the state sees what the coroutine wrote, once it sees that the
 // coroutine is done. A resumer's store is its own.
-TEST(state_word, shows_what_was_left_to_who_finds_it_done) {
+TEST(state_word, shows_the_coroutines_writes_once_done) {
     expect_right(explore([](execution& run) {
         subject s(coroutine_state::suspended);
         run.thread("resumer", [&] {

@@ -122,30 +122,30 @@ report rob(const plan& p) {
         {.deviations = p.deviations});
 }
 
-TEST(steal_deque, gives_each_entry_to_one) {
+TEST(steal_deque, gives_each_entry_to_one_thread) {
     expect_right(rob({.program = "+-", .thefts = {1}}));
     expect_right(rob({.program = "+-", .thefts = {1, 1}, .deviations = 4}), bounded);
     expect_right(rob({.program = "++-", .thefts = {1}, .deviations = 6}), bounded);
 }
 
 // The owner does not see the last but one go, while a thief is about to take the last.
-TEST(steal_deque, gives_the_last_two_to_two_of_three) {
+TEST(steal_deque, gives_the_last_two_entries_to_two_of_three_threads) {
     expect_right(rob({.program = "++-", .thefts = {1, 1}, .deviations = 4}), bounded);
     expect_right(rob({.program = "++--", .thefts = {1, 1}, .deviations = 3}), bounded);
     expect_right(rob({.program = "++-", .thefts = {2}, .deviations = 5}), bounded);
 }
 
-TEST(steal_deque, gives_each_entry_to_one_where_a_theft_is_one_call) {
+TEST(steal_deque, gives_each_entry_to_one_thread_with_one_call_steals) {
     expect_right(rob({.program = "++-", .thefts = {1, 1}, .deviations = 4, .how = manner::at_once}),
                  bounded);
 }
 
-TEST(steal_deque, tells_an_entry_from_a_later_one_in_its_place) {
+TEST(steal_deque, distinguishes_an_entry_from_a_later_one_in_its_slot) {
     expect_right(rob({.program = "+-+-", .thefts = {1, 1}, .deviations = 3}), bounded);
     expect_right(rob({.program = "++-+-", .thefts = {2}, .deviations = 4}), bounded);
 }
 
-TEST(steal_deque, grows_under_its_thieves) {
+TEST(steal_deque, grows_during_concurrent_steals) {
     expect_right(rob({.program = "+++", .thefts = {1}, .deviations = 5, .first_count = 1}),
                  bounded);
     expect_right(rob({.program = "++-", .thefts = {1, 1}, .deviations = 3, .first_count = 1}),
@@ -154,12 +154,12 @@ TEST(steal_deque, grows_under_its_thieves) {
                  bounded);
 }
 
-TEST(steal_deque, uses_slots_again_after_thefts) {
+TEST(steal_deque, reuses_slots_after_steals) {
     expect_right(rob({.program = "+++++", .thefts = {2}, .deviations = 3, .first_count = 2}),
                  bounded);
 }
 
-TEST(steal_deque, keeps_its_laws_where_the_owner_has_a_fence) {
+TEST(steal_deque, keeps_its_invariants_with_a_fence_in_the_owner) {
     expect_right(rob({.program = "++-", .thefts = {1, 1}, .deviations = 3, .owner_pays = true}),
                  bounded);
     model::has_membarrier = false;  // so that the thieves have one, too, and nothing more
@@ -171,7 +171,7 @@ TEST(steal_deque, keeps_its_laws_where_the_owner_has_a_fence) {
     expect_right(grown, bounded);
 }
 
-TEST(steal_deque, keeps_its_laws_by_chance) {
+TEST(steal_deque, keeps_its_invariants_in_random_schedules) {
     const report r = explore(
         [](execution& run) {
             robbery all(1, {});
@@ -186,7 +186,7 @@ TEST(steal_deque, keeps_its_laws_by_chance) {
 
 // A thief that visits two deques uses one fence for both, while another thief steals from one of
 // them, too.
-TEST(steal_deque, lets_one_fence_do_for_a_round) {
+TEST(steal_deque, needs_one_fence_for_a_round_of_steals) {
     expect_right(explore(
                      [](execution& run) {
                          robbery left(4, {}), right(4, {});
@@ -207,13 +207,13 @@ TEST(steal_deque, lets_one_fence_do_for_a_round) {
                  bounded);
 }
 
-TEST(steal_deque, gives_an_entry_twice_without_the_fence_between) {
+TEST(steal_deque, checker_finds_entry_taken_twice_without_the_fence) {
     const std::string twice = "nothing is taken twice";
     for (manner how : {manner::without_a_fence, manner::fences_first})
         expect_found(rob({.program = "++-", .thefts = {1, 1}, .deviations = 5, .how = how}), twice);
 }
 
-TEST(steal_deque, gives_an_entry_twice_to_who_goes_on_by_one_fence) {
+TEST(steal_deque, checker_finds_entry_taken_twice_on_a_reused_fence) {
     expect_found(rob({.program = "++-", .thefts = {2}, .deviations = 5, .how = manner::goes_on}),
                  "nothing is taken twice");
 }

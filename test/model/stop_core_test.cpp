@@ -18,7 +18,7 @@ using model::execution;
 using model::expect_right;
 using model::explore;
 
-TEST(stop_core, calls_a_callback_once_at_most_and_never_after_it_is_detached) {
+TEST(stop_core, calls_a_callback_at_most_once_and_not_after_detaching) {
     for (bool child : {false, true})
         expect_right(explore(
                          [=](execution& run) {
@@ -48,7 +48,7 @@ TEST(stop_core, calls_a_callback_once_at_most_and_never_after_it_is_detached) {
                      bounded);
 }
 
-TEST(stop_core, has_one_first_request_which_every_callback_hears_of) {
+TEST(stop_core, has_one_first_request_that_calls_every_callback) {
     expect_right(explore(
                      [](execution& run) {
                          weft::stop_source s;
@@ -71,7 +71,7 @@ TEST(stop_core, has_one_first_request_which_every_callback_hears_of) {
 
 // By asking, or by being refused: as the second to request a stop, or with a callback, which is
 // then called on the spot.
-TEST(stop_core, that_is_seen_to_be_requested_shows_what_came_before_the_request) {
+TEST(stop_core, shows_writes_before_the_request_once_it_is_seen) {
     enum class by { asking, requesting, attaching };
     for (const by how : {by::asking, by::requesting, by::attaching})
         expect_right(explore(
@@ -105,7 +105,7 @@ TEST(stop_core, that_is_seen_to_be_requested_shows_what_came_before_the_request)
 }
 
 // A thread that sees the request may destroy the source while another thread still uses it.
-TEST(stop_core, waits_at_its_end_for_a_request_that_is_under_way) {
+TEST(stop_core, destructor_waits_for_a_request_in_progress) {
     expect_right(explore(
                      [](execution& run) {
                          std::optional<weft::stop_source> s;

@@ -14,7 +14,7 @@ public:
     }
     void stop() {
         weft::detail::request_stop(core_, weft::stop_reason::user);
-        weft::detail::let_go(&core_);
+        weft::detail::release(&core_);
     }
 
 private:

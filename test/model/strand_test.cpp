@@ -61,13 +61,13 @@ report post_from_two(int each, unsigned workers, const model::options& o) {
         o);
 }
 
-TEST(strand, runs_what_is_posted_once_in_order_and_never_two_at_once) {
+TEST(strand, runs_posted_functions_once_in_order_one_at_a_time) {
     expect_right(post_from_two(1, 1, {.deviations = 3}), bounded);
     expect_right(post_from_two(1, 2, {.deviations = 2}), bounded);
     expect_right(post_from_two(2, 2, {.deviations = 1}), bounded);
 }
 
-TEST(strand, runs_what_is_posted_once_in_order_and_never_two_at_once_by_chance) {
+TEST(strand, runs_posted_functions_in_random_schedules) {
     expect_right(post_from_two(3, 3, {.random_schedules = 5'000}), bounded);
 }
 
@@ -95,13 +95,13 @@ report end_after_posts(unsigned workers, const model::options& o) {
         o);
 }
 
-TEST(strand, ends_when_all_that_was_posted_has_run) {
+TEST(strand, destructor_waits_for_all_posted_functions) {
     expect_right(end_after_posts(1, {.deviations = 4}), bounded);
     expect_right(end_after_posts(2, {.deviations = 2}), bounded);
 }
 
 // Two wait for it to be idle, each of which has posted.
-TEST(strand, is_idle_for_all_who_wait_when_nothing_is_left) {
+TEST(strand, wait_until_idle_returns_for_all_waiters) {
     expect_right(explore(
                      [](execution& run) {
                          crew c(2);
@@ -129,7 +129,7 @@ TEST(strand, is_idle_for_all_who_wait_when_nothing_is_left) {
 }
 
 // A flow is live in the strand from one turn to the next; another thread posts the second turn.
-TEST(strand, is_not_idle_while_a_flow_lives_in_it) {
+TEST(strand, is_not_idle_while_a_flow_is_live_in_it) {
     static constexpr auto nothing = [](weft::flow&) noexcept {};
     static constexpr weft::flow_kind kind = {"a test's",
                                              nullptr,
@@ -179,7 +179,7 @@ TEST(strand, is_not_idle_while_a_flow_lives_in_it) {
 
 // A frame that is being destroyed cannot wait: it takes the strand from the pool's threads. What
 // has not run then is destroyed, and what has, ran before.
-TEST(strand, is_seized_where_no_turn_of_it_runs) {
+TEST(strand, destructor_discards_unrun_posts_in_an_unwinding_flow) {
     struct counted {
         model::var<int>* ended;
         explicit counted(model::var<int>& e) : ended(&e) {}
@@ -264,9 +264,9 @@ report ring(bool ends, const model::options& o) {
         o);
 }
 
-TEST(strand, is_rung_for_its_deadlines) { expect_right(ring(false, {.deviations = 2}), bounded); }
+TEST(strand, wakes_for_its_deadlines) { expect_right(ring(false, {.deviations = 2}), bounded); }
 
-TEST(strand, may_end_while_its_alarm_rings) {
+TEST(strand, can_be_destroyed_while_its_timer_fires) {
     expect_right(ring(true, {.deviations = 2}), bounded);
 }
 

@@ -40,7 +40,7 @@ report hold(int holders, int times, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(system_mutex, lets_one_in_at_a_time_and_wakes_the_next) {
+TEST(system_mutex, admits_one_thread_at_a_time_and_wakes_the_next) {
     expect_right(hold(2, 1, 20));
     expect_right(hold(2, 2, 6), bounded);
     expect_right(hold(3, 1, 6), bounded);
@@ -82,17 +82,17 @@ report tell_of_a_flag(manner how, bool all, int sleepers) {
         {.deviations = sleepers == 1 ? 8u : 3u});
 }
 
-TEST(system_condition, tells_of_a_flag_that_is_set_under_the_lock) {
+TEST(system_condition, wakes_for_a_flag_set_under_the_lock) {
     expect_right(tell_of_a_flag(manner::as_told, false, 1), bounded);
     expect_right(tell_of_a_flag(manner::as_told, true, 2), bounded);
 }
 
-TEST(system_condition, loses_what_it_tells_of_otherwise) {
+TEST(system_condition, checker_finds_lost_wake_without_the_lock) {
     expect_found(tell_of_a_flag(manner::tests_before_the_lock, false, 1), "deadlock: waits");
     expect_found(tell_of_a_flag(manner::sets_without_the_lock, false, 1), "deadlock: waits");
 }
 
-TEST(system_condition, ends_a_wait_when_its_time_has_come) {
+TEST(system_condition, wait_ends_when_its_deadline_passes) {
     expect_right(explore(
         [](execution& run) {
             model::time_has_passed.store(false);

@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
+#include "model/actor.hpp"
 #include "model/expect.hpp"
 #include "model/loop.hpp"
 #include "model/parcel.hpp"
-#include "model/party.hpp"
 #include "model/signal.hpp"
 #include "weft/task/task_run.hpp"
 
@@ -53,7 +53,7 @@ model::report end_beside(use how, fate f, unsigned deviations) {
         [=](execution& run) {
             weft::atomic<bool> over{false};
             model::loop on;
-            model::party waits;
+            model::actor waits;
             model::var<int> content, frame;
             std::optional<task_run<parcel>> r(std::in_place, makes(content, frame), on);
             weft::detail::task_flow& t = **r;
@@ -78,26 +78,26 @@ model::report end_beside(use how, fate f, unsigned deviations) {
             require(over.load(), "its end is told");
             expect_freed(content);
             expect_freed(frame);
-            t.let_go();
+            t.release();
         },
         {.deviations = deviations});
 }
 
-TEST(task_flow, gives_its_result_to_one_that_waits_and_goes_with_it) {
+TEST(task_flow, gives_its_result_to_the_waiter_and_is_freed) {
     expect_right(end_beside(use::joins, fate::none, 4), bounded);
 }
-TEST(task_flow, leaves_a_wait_alone_that_has_ended) {
+TEST(task_flow, does_not_touch_a_wait_that_has_ended) {
     for (const fate f : {fate::deadline, fate::stop, fate::end})
         expect_right(end_beside(use::gives_up, f, 3), bounded);
 }
-TEST(task_flow, goes_with_its_end_where_nothing_wants_its_result) {
+TEST(task_flow, is_freed_when_done_if_its_result_is_unused) {
     expect_right(end_beside(use::does_without, fate::none, 4), bounded);
 }
 
 task<> does_nothing(parcel) { co_return; }
 
 // Complete. Of the two users, the last to release its reference destroys the frame.
-TEST(task_flow, that_never_began_goes_with_its_last_reference) {
+TEST(task_flow, is_freed_with_its_last_reference_if_never_started) {
     expect_right(explore(
         [](execution& run) {
             model::loop on;
@@ -111,7 +111,7 @@ TEST(task_flow, that_never_began_goes_with_its_last_reference) {
             });
             run.thread("tells", [&] {
                 require(argument.read() != 0, "it is there");
-                t.let_go();
+                t.release();
             });
             run.go();
             expect_freed(argument);
@@ -143,7 +143,7 @@ model::report stop_beside_a_move(const model::options& how) {
             run.thread("sets", [&] { s.set(); });
             run.thread("stops", [&] {
                 require(r->request_stop(weft::stop_reason::user), "it is the first");
-                r->let_go();
+                r->release();
             });
             const auto is_over = [&] { return over.load(std::memory_order_acquire); };
             run.thread("a", [&] { a.run(is_over); });
@@ -164,7 +164,7 @@ task<> looks_where_it_is(signal& s, weft::executor*& at) {
 }
 
 // The loop would offload it, and no other executor runs anything.
-TEST(task_flow, that_was_begun_on_one_loop_stays_there) {
+TEST(task_flow, stays_on_the_loop_it_was_started_on) {
     expect_right(explore(
                      [](execution& run) {
                          weft::atomic<bool> over{false};
@@ -186,7 +186,7 @@ TEST(task_flow, that_was_begun_on_one_loop_stays_there) {
                  bounded);
 }
 
-TEST(task_flow, is_stopped_though_it_goes_over_meanwhile) {
+TEST(task_flow, is_stopped_although_it_migrates_concurrently) {
     expect_right(stop_beside_a_move({.deviations = 2}), bounded);
     expect_right(stop_beside_a_move({.random_schedules = 10'000}), bounded);
 }

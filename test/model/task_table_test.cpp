@@ -8,8 +8,8 @@
 
 #include <array>
 
+#include "model/actor.hpp"
 #include "model/expect.hpp"
-#include "model/party.hpp"
 #include "weft/base/errc.hpp"
 
 namespace {
@@ -38,7 +38,7 @@ const managed_kind kind_of_task = {
 
 // A task that is nothing but an entry. Nothing of its core is touched.
 struct entry {
-    model::party on;
+    model::actor on;
     weft::flow line{kind_of_flow};
     alignas(8) std::array<char, 8> no_core{};
     managed_task task{kind_of_task, line, reinterpret_cast<weft::detail::manager_core&>(no_core),
@@ -46,7 +46,7 @@ struct entry {
     entry() { line.home = &on; }
 };
 
-TEST(task_table, refuses_or_shows_what_enters_while_it_is_closed) {
+TEST(task_table, refuses_or_shows_a_task_inserted_during_close) {
     expect_right(explore(
                      [](execution& run) {
                          live_count all;
@@ -109,11 +109,11 @@ void ended_once(bool shielded) {
                  bounded);
 }
 
-TEST(task_table, has_one_end_of_a_suspend) { ended_once(false); }
-TEST(task_table, lets_resumes_in_where_no_stop_ends_the_wait) { ended_once(true); }
+TEST(task_table, has_one_winner_of_resume_cancel_and_stop) { ended_once(false); }
+TEST(task_table, one_resume_ends_a_wait_shielded_from_stops) { ended_once(true); }
 
 // What is found is kept by its reference, or it is not found; and its id is not its successor's.
-TEST(task_table, finds_a_task_that_goes_or_not_and_never_another) {
+TEST(task_table, finds_an_ending_task_or_none_but_never_another) {
     expect_right(explore(
                      [](execution& run) {
                          live_count all;

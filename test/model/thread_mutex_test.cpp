@@ -17,7 +17,7 @@ using model::expect_right;
 using model::explore;
 using model::report;
 
-TEST(thread_mutex, lets_one_in_at_a_time_that_sees_what_the_former_did) {
+TEST(thread_mutex, admits_one_thread_at_a_time_and_publishes_its_writes) {
     expect_right(explore(
         [](execution& run) {
             weft::thread_mutex lock;
@@ -63,16 +63,16 @@ report tell_of_a_flag(manner how) {
         {.deviations = 20});
 }
 
-TEST(thread_condition, tells_of_a_flag_that_is_set_under_the_lock) {
+TEST(thread_condition, wakes_for_a_flag_set_under_the_lock) {
     expect_right(tell_of_a_flag(manner::as_told));
 }
 
-TEST(thread_condition, loses_what_it_tells_of_otherwise) {
+TEST(thread_condition, checker_finds_lost_wake_without_the_lock) {
     expect_found(tell_of_a_flag(manner::tests_before_the_lock), "deadlock: waits");
     expect_found(tell_of_a_flag(manner::sets_without_the_lock), "deadlock: waits");
 }
 
-TEST(thread_condition, ends_a_wait_when_its_time_has_come) {
+TEST(thread_condition, wait_ends_when_its_deadline_passes) {
     expect_right(explore(
         [](execution& run) {
             model::time_has_passed.store(false);
@@ -117,7 +117,7 @@ report end_it(bool notifies_under_the_lock) {
         {.deviations = 20});
 }
 
-TEST(thread_condition, is_notified_under_the_lock_if_it_may_end_after_that) {
+TEST(thread_condition, needs_notification_under_the_lock_before_destruction) {
     expect_right(end_it(true));
     expect_found(end_it(false), "");
 }

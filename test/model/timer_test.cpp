@@ -60,7 +60,7 @@ void check(small_loop& on, used& u, int least, int most) {
 }
 
 // One thread makes it and stops it.
-TEST(timer, calls_once_or_its_stop_has_prevented_that) {
+TEST(timer, calls_once_unless_its_stop_prevents_it) {
     expect_right(explore(
                      [](execution& run) {
                          small_loop on(1);
@@ -109,13 +109,13 @@ report join(weft::duration period, int fires, const model::options& o) {
         o);
 }
 
-TEST(timer, runs_no_call_once_it_is_joined) {
+TEST(timer, makes_no_call_once_joined) {
     expect_right(join(once, 1, {.deviations = 5}), bounded);
     expect_right(join(each_second, 2, {.deviations = 4}), bounded);
 }
 
 // Two stop it at once, and the second waits for the call; the handle stays with the body.
-TEST(timer, is_stopped_by_one_of_two) {
+TEST(timer, is_stopped_by_one_of_two_threads) {
     expect_right(explore(
                      [](execution& run) {
                          small_loop on(2);
@@ -174,7 +174,7 @@ report stop_from_the_call(bool ends, const model::options& o) {
         o);
 }
 
-TEST(timer, may_be_stopped_by_its_own_call) {
+TEST(timer, can_be_stopped_in_its_own_call) {
     expect_right(stop_from_the_call(false, {.deviations = 6}), bounded);
     expect_right(stop_from_the_call(true, {.deviations = 6}));
 }

@@ -21,8 +21,8 @@ using weft::detail::turn_record;
 
 constexpr const char* kinds[] = {"", "first", "second", "third"};
 
-turn_record::party party(std::uint64_t n) {
-    turn_record::party p{kinds[n], n, {}};
+turn_record::agent actor(std::uint64_t n) {
+    turn_record::agent p{kinds[n], n, {}};
     std::memset(p.name, static_cast<int>('0' + n), sizeof p.name - 1);
     return p;
 }
@@ -33,7 +33,7 @@ model::report watch(std::uint64_t turns, int looks, unsigned deviations) {
             turn_record t;
             run.thread("loop", [&] {
                 for (std::uint64_t n = 1; n <= turns; ++n) {
-                    t.begin(party(n));
+                    t.begin(actor(n));
                     t.end();
                 }
             });
@@ -41,9 +41,9 @@ model::report watch(std::uint64_t turns, int looks, unsigned deviations) {
                 for (int n = 0; n != looks; ++n) {
                     const std::uint64_t s = t.serial();
                     if (!turn_record::lasts(s)) continue;
-                    turn_record::party p;
+                    turn_record::agent p;
                     if (!t.read(s, p)) continue;
-                    const turn_record::party right = party((s + 1) / 2);
+                    const turn_record::agent right = actor((s + 1) / 2);
                     require(p.id == right.id && p.kind == right.kind &&
                                 std::memcmp(p.name, right.name, sizeof p.name) == 0,
                             "all of it is of that turn");
@@ -54,7 +54,7 @@ model::report watch(std::uint64_t turns, int looks, unsigned deviations) {
         {.deviations = deviations});
 }
 
-TEST(turn_record, is_read_of_one_turn) {
+TEST(turn_record, is_read_consistently_for_one_turn) {
     expect_right(watch(2, 1, 5), bounded);
     expect_right(watch(3, 2, 3), bounded);
 }

@@ -17,7 +17,7 @@
 #include <array>
 #include <cstddef>
 
-#include "model/party.hpp"
+#include "model/actor.hpp"
 
 namespace model {
 
@@ -40,14 +40,14 @@ public:
         thing_.give();
     }
     void check() {
-        for (party& p : parties_) p.check();
+        for (actor& p : parties_) p.check();
         require(thing_.is_at_rest(), "it is free, and nobody stands in line");
     }
 
 private:
     Thing thing_;
     var<int> inside_;
-    std::array<party, 3> parties_;
+    std::array<actor, 3> parties_;
 };
 
 // Each comes so often and goes through.

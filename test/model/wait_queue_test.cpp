@@ -83,32 +83,32 @@ private:
 
 using right = door<manner::as_told>;
 
-TEST(wait_queue, loses_no_wake_and_wakes_nobody_twice) {
+TEST(wait_queue, loses_no_wake_and_wakes_no_waiter_twice) {
     expect_right(model::pass<right>(2, 1, 6), bounded);
     expect_right(model::pass<right>(2, 2, 4), bounded);
     expect_right(model::pass<right>(3, 1, 4), bounded);
 }
 
-TEST(wait_queue, has_one_winner_of_a_wake_and_a_withdrawal) {
+TEST(wait_queue, has_one_winner_of_wake_and_cancellation) {
     for (fate f : {fate::deadline, fate::stop, fate::both})
         expect_right(model::pass_beside<right>(f, false, 8), bounded);
 }
 
-TEST(wait_queue, leaves_a_frame_that_ends_alone) {
+TEST(wait_queue, does_not_touch_a_destroyed_frame) {
     expect_right(model::pass_beside<right>(fate::end, false, 8), bounded);
     expect_right(model::pass_beside<right>(fate::end, true, 3), bounded);
 }
 
-TEST(wait_queue, gives_what_a_withdrawn_party_would_have_had_to_the_next) {
+TEST(wait_queue, grants_to_next_waiter_when_the_first_cancels) {
     for (fate f : {fate::deadline, fate::both})
         expect_right(model::pass_beside<right>(f, true, 3), bounded);
 }
 
-TEST(wait_queue, loses_a_wake_for_who_looks_without_the_lock) {
+TEST(wait_queue, checker_finds_lost_wake_when_checked_without_the_lock) {
     expect_found(model::pass<door<manner::looks_without_lock>>(2, 1, 4), "deadlock");
 }
 
-TEST(wait_queue, loses_a_wake_for_who_frees_after_it) {
+TEST(wait_queue, checker_finds_lost_wake_when_freed_after_the_check) {
     expect_found(model::pass<door<manner::frees_in_between>>(2, 1, 4), "deadlock");
 }
 
@@ -186,11 +186,11 @@ model::report claims_here_and_there(stop_comes stop, int queues) {
         {.deviations = 6});
 }
 
-TEST(wait_queue, has_one_winner_where_the_event_comes_on_the_waiter_s_own_thread) {
+TEST(wait_queue, has_one_winner_when_the_event_is_on_the_waiters_thread) {
     for (const stop_comes s : {stop_comes::never, stop_comes::first, stop_comes::last})
         expect_right(claims_here_and_there(s, 1), bounded);
 }
-TEST(wait_queue, is_the_only_one_of_a_wait) {
+TEST(wait_queue, checker_finds_fault_when_a_wait_is_in_two_queues) {
     EXPECT_FALSE(claims_here_and_there(stop_comes::never, 2).passed);
 }
 

@@ -77,7 +77,7 @@ TEST(waiter_state, has_one_winner_of_event_deadline_and_stop) {
     expect_right(event_against_owner(wait_status::stopped, wait_status::timed_out));
 }
 
-TEST(waiter_state, has_one_winner_wherever_its_claimants_run) {
+TEST(waiter_state, has_one_winner_of_three_claiming_threads) {
     expect_right(explore(
         [](execution& run) {
             wait w;
@@ -104,7 +104,7 @@ TEST(waiter_state, needs_an_executor_that_publishes_the_ending) {
         "a data race");
 }
 
-TEST(waiter_state, shows_who_polls_it_what_the_winner_wrote) {
+TEST(waiter_state, shows_the_winners_writes_to_a_poller) {
     expect_right(explore([](execution& run) {
         weft::detail::waiter_state s;
         model::var<int> payload{0};

@@ -56,17 +56,17 @@ report wake(int wakers, manner how, const model::options& o) {
         o);
 }
 
-TEST(wakeup_fd, loses_no_wake_of_a_driver_that_falls_asleep) {
+TEST(wakeup_fd, loses_no_wake_of_a_driver_falling_asleep) {
     expect_right(wake(1, manner::as_told, {.deviations = 20}));
     expect_right(wake(2, manner::as_told, {.deviations = 4}), bounded);
 }
 
-TEST(wakeup_fd, loses_one_where_a_driver_sleeps_without_a_look) {
+TEST(wakeup_fd, checker_finds_lost_wake_without_a_final_check) {
     expect_found(wake(1, manner::sleeps_without_a_look, {.deviations = 3}), "deadlock");
 }
 
 // From then on each wake is delivered, and so is the wake that came before.
-TEST(wakeup_fd, tells_a_foreign_loop_of_each_wake) {
+TEST(wakeup_fd, notifies_a_foreign_loop_of_each_wake) {
     const auto foreign = [](execution& run) {
         world w;
         run.thread("host", [&] {

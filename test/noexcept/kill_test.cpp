@@ -34,7 +34,7 @@ struct counting_stacks {
     asm volatile("");  // not a tail call
 }
 
-TEST(kill_without_exceptions, of_frames_with_nothing_to_clean_up_gives_the_stack_back) {
+TEST(kill_without_exceptions, of_frames_without_cleanup_releases_the_stack) {
     counting_stacks stacks;
     coroutine<> c([] { descend(10); }, {.stack = stacks});
     c.resume();
@@ -45,7 +45,7 @@ TEST(kill_without_exceptions, of_frames_with_nothing_to_clean_up_gives_the_stack
     EXPECT_FALSE(c.kill());
 }
 
-TEST(kill_without_exceptions, passes_frames_built_with_them_that_have_nothing_to_clean_up) {
+TEST(kill_without_exceptions, passes_frames_without_cleanup_built_with_exceptions) {
     coroutine<> c([] { yield_with_nothing_to_clean_up(); });
     c.resume();
     EXPECT_TRUE(c.kill());
@@ -63,7 +63,7 @@ TEST(kill_without_exceptions, works_on_a_shared_stack) {
     EXPECT_TRUE(b.done());
 }
 
-TEST(kill_without_exceptions, of_one_that_never_started_destroys_what_it_captured) {
+TEST(kill_without_exceptions, of_an_unstarted_coroutine_destroys_its_captures) {
     int destroyed = 0;
     struct guest {
         int* destroyed;
@@ -79,7 +79,7 @@ TEST(kill_without_exceptions, of_one_that_never_started_destroys_what_it_capture
 }
 
 // The refusal names the obstacle, its coroutine, and the source location of the kill.
-TEST(kill_without_exceptions_death, of_a_frame_with_a_clean_up_is_refused_by_name) {
+TEST(kill_without_exceptions_death, of_a_frame_with_cleanup_is_refused_by_name) {
     auto die = [] {
         coroutine<> c([] { yield_with_something_to_clean_up(); }, {.name = "login"});
         c.resume();
@@ -92,7 +92,7 @@ TEST(kill_without_exceptions_death, of_a_frame_with_a_clean_up_is_refused_by_nam
         "\\([^ ]*test/noexcept/kill_test.cpp:[0-9]+\\)\n");
 }
 
-TEST(resume_without_exceptions_death, of_a_coroutine_for_which_there_is_no_stack) {
+TEST(resume_without_exceptions_death, of_a_coroutine_without_an_available_stack) {
     struct {
         stack acquire() noexcept { return {}; }
         void release(stack) noexcept {}

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(manager_without_exceptions, kills_a_task_and_asks_a_fiber) {
+TEST(manager_without_exceptions, kills_a_task_and_stops_a_fiber) {
     testing::virtual_loop l(1);
     task_manager<> m({.on = &l.loop()});
     const auto watched = std::make_shared<int>(0);
@@ -32,7 +32,7 @@ TEST(manager_without_exceptions, kills_a_task_and_asks_a_fiber) {
     EXPECT_EQ(m.live_count(), 0u);
 }
 
-TEST(manager_without_exceptions, takes_and_gives_values) {
+TEST(manager_without_exceptions, receives_and_returns_values) {
     testing::virtual_loop l(1);
     task_manager<> m({.on = &l.loop()});
     const auto h =

@@ -18,7 +18,7 @@ struct says_what_it_is_told {
     }
 };
 
-TEST(poll_without_exceptions, brings_its_value) {
+TEST(poll_without_exceptions, delivers_its_value) {
     int looks = 0;
     poll_future<told, says_what_it_is_told> f(&looks, 2);
     EXPECT_FALSE(f.poll());
@@ -26,7 +26,7 @@ TEST(poll_without_exceptions, brings_its_value) {
     EXPECT_EQ(*f.take(), 2);
 }
 
-TEST(poll_without_exceptions, tells_of_a_stop_and_of_a_context_that_has_gone) {
+TEST(poll_without_exceptions, reports_a_stop_and_a_destroyed_context) {
     int looks = 0;
     std::error_code stopped, abandoned;
     run([&] {

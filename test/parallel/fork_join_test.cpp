@@ -62,7 +62,7 @@ struct throws_when_moved {
     void await_suspend(std::coroutine_handle<>) {}
     void await_resume() {}
 };
-TEST(fork_join, that_cannot_hold_all_lets_go_of_each) {
+TEST(fork_join, destroys_each_task_when_moving_one_throws) {
     const auto held = std::make_shared<int>(1);
     const auto holds = [](std::shared_ptr<int> p) -> task<int> { co_return *p; };
     const auto body = [&]() -> task<> {
@@ -72,7 +72,7 @@ TEST(fork_join, that_cannot_hold_all_lets_go_of_each) {
     EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST_P(fork_join_in, gives_the_results_in_order) {
+TEST_P(fork_join_in, returns_the_results_in_order) {
     const auto body = []() -> task<std::string> {
         auto [a, b, c] = co_await fork_join(
             number(1), []() -> task<std::string> { co_return "two"; }(),
@@ -82,7 +82,7 @@ TEST_P(fork_join_in, gives_the_results_in_order) {
     EXPECT_EQ(run(body()), "1two3");
 }
 
-TEST_P(fork_join_in, takes_one_and_tasks_of_nothing) {
+TEST_P(fork_join_in, accepts_a_single_task_and_void_tasks) {
     std::atomic<int> ran = 0;
     const auto body = [&]() -> task<> {
         const auto counts = [&]() -> task<> {
@@ -117,7 +117,7 @@ TEST_P(fork_join_in, recurses) {
 }
 
 // A million one after the other take no stack.
-TEST_P(fork_join_in, repeats_without_the_stack_growing) {
+TEST_P(fork_join_in, repeats_without_stack_growth) {
     const auto body = []() -> task<int> {
         int sum = 0;
         for (int i = 0; i != (testing::slow ? 20'000 : 200'000); ++i) {
@@ -129,7 +129,7 @@ TEST_P(fork_join_in, repeats_without_the_stack_growing) {
     EXPECT_EQ(run(body()), 0);
 }
 
-TEST_P(fork_join_in, throws_the_first_error_when_all_have_ended) {
+TEST_P(fork_join_in, throws_the_first_error_when_all_are_done) {
     std::atomic<int> living = 0;
     const auto fails = [&](const char* what) -> task<int> {
         ++living;
@@ -149,7 +149,7 @@ TEST_P(fork_join_in, throws_the_first_error_when_all_have_ended) {
     EXPECT_EQ(run(body()), "a");
 }
 
-TEST_P(fork_join_in, throws_what_the_last_ended_with) {
+TEST_P(fork_join_in, throws_the_error_of_the_last_task) {
     const auto fails = []() -> task<int> {
         throw std::runtime_error("last");
         co_return 0;
@@ -165,7 +165,7 @@ TEST_P(fork_join_in, throws_what_the_last_ended_with) {
     EXPECT_TRUE(run(body()));
 }
 
-TEST_P(fork_join_in, goes_on_with_the_next_while_one_waits) {
+TEST_P(fork_join_in, runs_the_next_child_while_one_waits) {
     if (GetParam() == 0) return;  // there they run one after the other
     manual_reset_event second_ran;
     const auto waits = [&]() -> task<int> {
@@ -183,7 +183,7 @@ TEST_P(fork_join_in, goes_on_with_the_next_while_one_waits) {
     EXPECT_EQ(run(body()), 6);
 }
 
-TEST_P(fork_join_in, stops_all_when_who_awaits_is_stopped) {
+TEST_P(fork_join_in, stops_its_children_when_its_awaiter_is_stopped) {
     std::atomic<int> stopped_count = 0;
     const auto sleeps = [&]() -> task<> {
         try {
@@ -202,7 +202,7 @@ TEST_P(fork_join_in, stops_all_when_who_awaits_is_stopped) {
     EXPECT_EQ(stopped_count, GetParam() == 0 ? 1 : 3);
 }
 
-TEST_P(fork_join_in, has_the_bindings_of_who_awaits) {
+TEST_P(fork_join_in, runs_children_with_the_bindings_of_its_awaiter) {
     static context_local<int> depth(0);
     const auto reads = []() -> task<int> { co_return depth.get(); };
     const auto body = [&]() -> task<int> {
@@ -213,7 +213,7 @@ TEST_P(fork_join_in, has_the_bindings_of_who_awaits) {
     EXPECT_EQ(run(body()), 21);
 }
 
-TEST_P(fork_join_in, leaves_a_child_that_goes_over_to_another_worker_alone) {
+TEST_P(fork_join_in, leaves_alone_a_child_that_migrates_to_another_worker) {
     if (GetParam() < 2) return;
     const auto goes = [&](unsigned to) -> task<int> {
         co_await resume_on(pool_->worker(to));
@@ -230,7 +230,7 @@ TEST_P(fork_join_in, leaves_a_child_that_goes_over_to_another_worker_alone) {
     EXPECT_EQ(run(body()), 600);
 }
 
-TEST(fork_join, runs_children_at_the_same_time) {
+TEST(fork_join, runs_children_concurrently) {
     pool p(2);
     std::latch both(2);  // opens only if two threads come to it at the same time
     const auto meets = [&]() -> task<> {
@@ -242,7 +242,7 @@ TEST(fork_join, runs_children_at_the_same_time) {
     EXPECT_GE(p.stats().steal_count, 1u);
 }
 
-TEST(fork_join, drops_what_has_not_begun_when_one_fails) {
+TEST(fork_join, drops_unstarted_children_when_one_fails) {
     pool p(1);
     bool begun = false;
     const auto fails = []() -> task<> {
@@ -258,7 +258,7 @@ TEST(fork_join, drops_what_has_not_begun_when_one_fails) {
     EXPECT_FALSE(begun);
 }
 
-TEST(fork_join, stops_those_elsewhere_when_one_fails) {
+TEST(fork_join, stops_children_on_other_workers_when_one_fails) {
     pool p(2);
     std::latch begun(2);
     std::atomic<bool> was_stopped = false;
@@ -281,7 +281,7 @@ TEST(fork_join, stops_those_elsewhere_when_one_fails) {
     EXPECT_TRUE(was_stopped);
 }
 
-TEST(fork_join, computes_the_same_on_many_workers_again_and_again) {
+TEST(fork_join, gives_the_same_result_on_many_workers_every_time) {
     pool p(4);
     for (int i = 0; i != (testing::slow ? 5 : 50); ++i)
         ASSERT_EQ(sync_wait(schedule_on(p, fib(16))), 987);
@@ -297,7 +297,7 @@ struct living {
     int* count;
 };
 
-TEST(fork_join, that_is_destroyed_at_once_takes_back_what_has_not_begun) {
+TEST(fork_join, destroyed_at_once_cancels_unstarted_children) {
     pool p(1);
     int living_count = 0;
     bool begun = false;
@@ -322,7 +322,7 @@ TEST(fork_join, that_is_destroyed_at_once_takes_back_what_has_not_begun) {
     EXPECT_FALSE(begun);
 }
 
-TEST(fork_join, that_is_destroyed_ends_what_has_begun_beside_it) {
+TEST(fork_join, destroyed_ends_children_that_have_started) {
     pool p(1);
     int living_count = 0;
     int begun_count = 0;
@@ -345,7 +345,7 @@ TEST(fork_join, that_is_destroyed_ends_what_has_begun_beside_it) {
     sync_wait(schedule_on(p, body()));
 }
 
-TEST(fork_join, frees_what_was_begun_beside_it_when_it_is_over) {
+TEST(fork_join, frees_concurrent_children_when_it_is_done) {
     pool p(1);
     int living_count = 0;
     testing::gate others_begun;
@@ -361,7 +361,7 @@ TEST(fork_join, frees_what_was_begun_beside_it_when_it_is_over) {
     sync_wait(schedule_on(p, body()));
 }
 
-TEST(fork_join, frees_what_ran_one_after_the_other_when_it_is_over) {
+TEST(fork_join, frees_sequential_children_when_it_is_done) {
     int living_count = 0;
     const auto ends = [](living) -> task<> { co_return; };
     const auto body = [&]() -> task<> {
@@ -375,7 +375,7 @@ TEST(fork_join, frees_what_ran_one_after_the_other_when_it_is_over) {
     sync_wait(body());
 }
 
-TEST(fork_join, begins_beside_a_child_that_waits_with_the_bindings_of_the_parent) {
+TEST(fork_join, starts_a_child_beside_a_waiting_one_with_parent_bindings) {
     static context_local<int> depth(0);
     pool p(1);
     testing::gate other_ran;
@@ -395,7 +395,7 @@ TEST(fork_join, begins_beside_a_child_that_waits_with_the_bindings_of_the_parent
     EXPECT_EQ(sync_wait(schedule_on(p, body())), 77);
 }
 
-TEST(fork_join, throws_the_first_of_two_errors_though_both_came_from_elsewhere) {
+TEST(fork_join, throws_the_first_of_two_errors_while_another_child_waits) {
     pool p(1);
     testing::gate others_failed;
     const auto waits = [&]() -> task<> { co_await others_failed.async_pass(); };
@@ -438,7 +438,7 @@ void fails_when_stopped(Fork fork) {
     };
     EXPECT_THROW(sync_wait(schedule_on(p, body())), std::runtime_error);
 }
-TEST(fork_join, tells_a_failure_rather_than_the_stop_that_brought_it_about) {
+TEST(fork_join, reports_a_failure_rather_than_the_stop_that_caused_it) {
     fails_when_stopped([](auto... tasks) { return fork_join(std::move(tasks)...); });
     fails_when_stopped([](auto... tasks) {
         std::vector<task<>> all;
@@ -447,7 +447,7 @@ TEST(fork_join, tells_a_failure_rather_than_the_stop_that_brought_it_about) {
     });
 }
 
-TEST(fork_join, is_stopped_for_the_reason_of_the_first_child_that_was) {
+TEST(fork_join, takes_its_stop_reason_from_the_first_stopped_child) {
     pool p(1);
     testing::gate last_begun;
     const auto waits = [&]() -> task<> { co_await last_begun.async_pass(); };
@@ -468,7 +468,7 @@ TEST(fork_join, is_stopped_for_the_reason_of_the_first_child_that_was) {
     EXPECT_EQ(sync_wait(schedule_on(p, body())), stop_reason::user);
 }
 
-TEST(fork_join, is_stopped_by_a_child_that_ends_with_the_loop_it_went_over_to) {
+TEST(fork_join, is_stopped_when_a_child_ends_with_the_loop_it_migrated_to) {
     pool p(1);
     std::optional<loop> other(std::in_place);
     std::atomic<bool> arrived = false;
@@ -526,7 +526,7 @@ private:
     std::counting_semaphore<> woken_{0};
 };
 
-TEST(fork_join, that_went_over_to_a_loop_waits_there_for_the_others_and_calls_it_no_deadlock) {
+TEST(fork_join, migrated_to_a_loop_waits_there_without_a_deadlock_report) {
     static int reports;
     reports = 0;
     pool p(1);
@@ -556,7 +556,7 @@ TEST(fork_join, that_went_over_to_a_loop_waits_there_for_the_others_and_calls_it
     EXPECT_EQ(reports, 0);
 }
 
-TEST(fork_join, ends_with_its_pool) {
+TEST(fork_join, ends_when_its_pool_is_destroyed) {
     std::atomic<int> destroyed = 0;
     struct at_end {
         std::atomic<int>& n;

@@ -43,7 +43,7 @@ struct never_says {
 class poll_future_among : public weft::testing::among {};
 
 // Each sets what the other awaits: a fiber, a task, a thread, on one loop and on two.
-TEST_P(poll_future_among, brings_a_value_from_the_one_to_the_other_and_back) {
+TEST_P(poll_future_among, passes_values_back_and_forth_between_two_agents) {
     poll_future<int> there;
     poll_future<std::unique_ptr<int>> back;
     run(
@@ -59,7 +59,7 @@ TEST_P(poll_future_among, brings_a_value_from_the_one_to_the_other_and_back) {
         });
 }
 
-TEST_P(poll_future_among, is_awaited_as_a_temporary) {
+TEST_P(poll_future_among, can_be_awaited_as_a_temporary) {
     source<int> requests, replies;
     run(
         [&](auto wait) -> weft::task<> {
@@ -79,7 +79,7 @@ TEST_P(poll_future_among, is_awaited_as_a_temporary) {
 
 WEFT_INSTANTIATE_AMONG(poll_future_among);
 
-TEST(awaited_poll_future, that_is_ready_at_the_first_look_is_awaited_without_a_waiter) {
+TEST(awaited_poll_future, ready_at_the_first_poll_needs_no_waiter) {
     const auto body = []() -> weft::task<int> {
         int sum = 0;
         for (int i = 0; i < 1000; ++i)
@@ -92,7 +92,7 @@ TEST(awaited_poll_future, that_is_ready_at_the_first_look_is_awaited_without_a_w
     EXPECT_EQ(t.get(), 1000);
 }
 
-TEST(awaited_poll_future, polled_by_hand_may_be_awaited_then) {
+TEST(awaited_poll_future, polled_by_hand_can_be_awaited_later) {
     weft::testing::virtual_loop l(1);
     source<int> s;
     poll_future<int> f;
@@ -110,7 +110,7 @@ TEST(awaited_poll_future, polled_by_hand_may_be_awaited_then) {
     EXPECT_EQ(got, 7);
 }
 
-TEST(awaited_poll_future, wakes_who_awaits_it_when_its_context_ends) {
+TEST(awaited_poll_future, wakes_its_awaiter_when_its_context_ends) {
     weft::testing::virtual_loop l(1);
     source<int> s;
     poll_future<int> f;
@@ -132,7 +132,7 @@ TEST(awaited_poll_future, wakes_who_awaits_it_when_its_context_ends) {
     EXPECT_TRUE(told);
 }
 
-TEST(awaited_poll_future, throws_at_who_awaits_it_what_its_operator_threw) {
+TEST(awaited_poll_future, rethrows_the_operators_exception_to_its_awaiter) {
     const auto body = []() -> weft::task<int> {
         poll_future<int, throws_when_woken> f;
         f.poll();
@@ -142,7 +142,7 @@ TEST(awaited_poll_future, throws_at_who_awaits_it_what_its_operator_threw) {
     EXPECT_THROW(weft::sync_wait(body()), std::runtime_error);
 }
 
-TEST(awaited_poll_future, is_left_as_it_is_by_who_is_stopped) {
+TEST(awaited_poll_future, keeps_its_state_when_its_awaiter_is_stopped) {
     weft::testing::virtual_loop l(1);
     source<int> s;
     source<int>::future f(s);
@@ -156,7 +156,7 @@ TEST(awaited_poll_future, is_left_as_it_is_by_who_is_stopped) {
     EXPECT_EQ(f.take(), 5);
 }
 
-TEST(awaited_poll_future, as_a_temporary_ends_with_a_wait_that_is_ended) {
+TEST(awaited_poll_future, as_a_temporary_ends_with_a_cancelled_wait) {
     weft::testing::virtual_loop l(1);
     source<int> s;
     const auto asks = [](source<int>& from) -> weft::task<int> {
@@ -174,7 +174,7 @@ TEST(awaited_poll_future, as_a_temporary_ends_with_a_wait_that_is_ended) {
     EXPECT_EQ(s.interested(), 0u);
 }
 
-TEST(awaited_poll_future, that_has_a_name_is_awaited_until_a_deadline_and_once_more) {
+TEST(awaited_poll_future, named_can_be_awaited_again_after_a_timeout) {
     weft::testing::virtual_loop l(1);
     source<int> s;
     const auto asks = [&]() -> weft::task<int> {
@@ -191,7 +191,7 @@ TEST(awaited_poll_future, that_has_a_name_is_awaited_until_a_deadline_and_once_m
     EXPECT_EQ(got, 6);
 }
 
-TEST(awaited_poll_future, goes_out_of_the_source_with_the_loop_that_ends) {
+TEST(awaited_poll_future, leaves_its_source_when_its_loop_ends) {
     source<int> s;
     {
         weft::loop l;
@@ -203,7 +203,7 @@ TEST(awaited_poll_future, goes_out_of_the_source_with_the_loop_that_ends) {
     EXPECT_EQ(s.interested(), 0u);
 }
 
-TEST(awaited_poll_future, tells_a_stop_in_a_result) {
+TEST(awaited_poll_future, reports_a_stop_in_a_result) {
     weft::testing::virtual_loop l(1);
     std::error_code why;
     weft::fiber waits(
@@ -216,7 +216,7 @@ TEST(awaited_poll_future, tells_a_stop_in_a_result) {
     EXPECT_EQ(why, std::errc::operation_canceled);
 }
 
-TEST(awaited_poll_future, goes_out_of_the_source_with_the_frame_that_awaits_it) {
+TEST(awaited_poll_future, leaves_its_source_when_the_awaiting_frame_is_destroyed) {
     source<int> s;
     const auto asks = [](source<int>& from) -> weft::task<int> {
         co_return co_await source<int>::future(from);
@@ -231,7 +231,7 @@ TEST(awaited_poll_future, goes_out_of_the_source_with_the_frame_that_awaits_it) 
 }
 
 // A thousand waits, each ended by a stop or by a value from another thread, whichever is first.
-TEST(awaited_poll_future, is_either_told_or_stopped) {
+TEST(awaited_poll_future, is_either_completed_or_stopped) {
     source<int> s;
     weft::loop l;
     std::atomic<bool> over{false};
@@ -261,12 +261,12 @@ TEST(awaited_poll_future, is_either_told_or_stopped) {
     EXPECT_EQ(s.interested(), 0u);
 }
 
-TEST(awaited_poll_future, is_no_deadlock_as_another_thread_may_set_it) {
+TEST(awaited_poll_future, is_excluded_from_deadlock_reports) {
     poll_future<int> f;
     EXPECT_TRUE(weft::testing::waits_for_outside([&] { weft::await(f); }));
 }
 
-TEST(awaited_poll_future, of_a_fiber_on_a_shared_stack_lies_elsewhere) {
+TEST(awaited_poll_future, on_the_heap_can_be_awaited_from_a_shared_stack) {
     weft::testing::virtual_loop l(1);
     weft::shared_stack_group group;
     source<int> s;
@@ -291,7 +291,7 @@ void run_on_a_shared_stack(Body body) {
     l.run();
 }
 
-TEST(awaited_poll_future_death, that_lies_on_a_shared_stack) {
+TEST(awaited_poll_future_death, on_a_shared_stack_aborts) {
     if (!weft::testing::locals_lie_on_the_stack) GTEST_SKIP() << "locals are kept elsewhere";
     source<int> s;
     EXPECT_DEATH(run_on_a_shared_stack([&] { weft::await(source<int>::future(s)); }),

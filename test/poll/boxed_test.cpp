@@ -13,7 +13,7 @@ namespace {
 
 using weft::boxed;
 
-TEST(boxed, is_a_pointer_wide_and_holds_anything) {
+TEST(boxed, is_one_pointer_wide_and_holds_any_type) {
     static_assert(sizeof(boxed<std::array<char, 4096>>) == sizeof(void*));
     boxed<std::string> b(std::in_place, 3U, 'x');
     EXPECT_EQ(*b, "xxx");
@@ -50,7 +50,7 @@ TEST(boxed, destroys_its_value_once) {
     EXPECT_EQ(counted.use_count(), 1);
 }
 
-TEST(boxed, gives_the_memory_of_its_value_back) {
+TEST(boxed, releases_the_memory_of_its_value) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     const auto used = weft::block_cache::stats().used_bytes;
     {
@@ -60,7 +60,7 @@ TEST(boxed, gives_the_memory_of_its_value_back) {
     EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
 }
 
-TEST(boxed, is_aligned_as_its_value_asks) {
+TEST(boxed, is_aligned_for_its_value) {
     struct alignas(128) wide {
         char bytes[128] = {};
     };
@@ -68,7 +68,7 @@ TEST(boxed, is_aligned_as_its_value_asks) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&*b) % 128, 0U);
 }
 
-TEST(boxed, is_what_a_result_of_something_large_may_hold) {
+TEST(boxed, keeps_a_result_of_a_large_value_small) {
     using page = std::array<char, 4096>;
     using fetched = weft::result<boxed<page>, int>;
     static_assert(sizeof(fetched) <= 2 * sizeof(void*));

@@ -21,7 +21,7 @@ struct plain_parts {
     int second;
 };
 
-TEST(poll_context, makes_the_users_type_of_what_it_is_given) {
+TEST(poll_context, constructs_its_data_from_its_arguments) {
     weft::poll_context<of_two_parts> c(std::make_unique<int>(1), "two");
     EXPECT_EQ(*c.data().first, 1);
     EXPECT_EQ(std::as_const(c).data().second, "two");
@@ -42,7 +42,7 @@ struct looks_back_as_it_ends {
     ~looks_back_as_it_ends() { *bound = self != nullptr && self->is_bound(); }
 };
 
-TEST(poll_context, ends_its_type_first_and_its_waker_then) {
+TEST(poll_context, destroys_its_data_before_its_waker) {
     bool bound = false;
     weft::poll_future<int> f;
     {

@@ -17,7 +17,7 @@ namespace {
 using weft::poll_context;
 using weft::poll_future;
 
-TEST(poll_future, is_polled_until_it_is_ready_and_then_gives_its_value_once) {
+TEST(poll_future, is_polled_until_ready_and_gives_its_value_once) {
     source<std::string> s;
     poll_future<std::string> f;
     source<std::string>::context c(s);
@@ -33,7 +33,7 @@ TEST(poll_future, is_polled_until_it_is_ready_and_then_gives_its_value_once) {
     EXPECT_TRUE(f.is_pending());
 }
 
-TEST(poll_future, is_polled_for_the_next_value_with_the_same_context) {
+TEST(poll_future, can_be_polled_again_with_the_same_context) {
     source<int> s;
     source<int>::future f(s);
     for (int i = 0; i < 3; ++i) {
@@ -46,7 +46,7 @@ TEST(poll_future, is_polled_for_the_next_value_with_the_same_context) {
     }
 }
 
-TEST(poll_future, looks_at_each_wake_and_not_when_it_is_ready) {
+TEST(poll_future, polls_at_each_wake_until_ready) {
     source<int> s;
     source<int>::future f(s);
     f.context().wake();
@@ -79,7 +79,7 @@ struct returns_nothing_or_done {
     }
 };
 
-TEST(poll_future, takes_what_the_operator_returns) {
+TEST(poll_future, accepts_a_value_returned_by_its_operator) {
     poll_future<std::unique_ptr<int>, returns_a_poll> f(2);
     EXPECT_FALSE(f.poll());
     EXPECT_TRUE(f.poll());
@@ -103,7 +103,7 @@ struct alignas(128) poll_wide {
     std::array<char, 4096> bytes{};
 };
 
-TEST(poll_future, holds_any_value_where_it_lies) {
+TEST(poll_future, stores_any_value_inside_itself) {
     poll_future<not_default> plain;
     plain.set(2, 3);
     EXPECT_EQ(plain.take().sum, 5);
@@ -131,7 +131,7 @@ TEST(poll_future, holds_any_value_where_it_lies) {
     EXPECT_TRUE(nothing.is_pending());
 }
 
-TEST(poll_future, destroys_a_value_that_nobody_took) {
+TEST(poll_future, destroys_an_untaken_value) {
     const auto counted = std::make_shared<int>(1);
     {
         poll_future<std::shared_ptr<int>> f;
@@ -149,7 +149,7 @@ struct poll_counted {
     ~poll_counted() { --*living; }
 };
 
-TEST(poll_future, keeps_nothing_of_a_value_that_was_taken) {
+TEST(poll_future, keeps_nothing_of_a_taken_value) {
     int living = 0;
     poll_future<poll_counted> f;
     for (int i = 0; i < 2; ++i) {
@@ -169,7 +169,7 @@ struct throws_when_made {
     }
 };
 
-TEST(poll_future, whose_value_throws_as_it_is_made_stays_pending) {
+TEST(poll_future, stays_pending_when_its_value_constructor_throws) {
     poll_future<throws_when_made> f;
     EXPECT_THROW(f.set(true), char);
     EXPECT_TRUE(f.is_pending());
@@ -184,7 +184,7 @@ struct throws_at_the_second_look {
     }
 };
 
-TEST(poll_future, ends_with_what_its_operator_throws) {
+TEST(poll_future, completes_with_what_its_operator_throws) {
     poll_future<int, throws_at_the_second_look> f;
     EXPECT_FALSE(f.poll());
     f.context().wake();
@@ -196,7 +196,7 @@ TEST(poll_future, ends_with_what_its_operator_throws) {
 
 // --- one side has ended --------------------------------------------------------------------------
 
-TEST(poll_future, is_abandoned_when_its_context_ends_before_it_is_ready) {
+TEST(poll_future, is_abandoned_when_its_context_ends_first) {
     source<int> s;
     poll_future<int> f;
     {
@@ -215,7 +215,7 @@ TEST(poll_future, is_abandoned_when_its_context_ends_before_it_is_ready) {
     EXPECT_FALSE(f.poll(another)) << "one context at a time, and it is the only one now";
 }
 
-TEST(poll_future, tells_in_a_result_that_it_was_abandoned) {
+TEST(poll_future, reports_abandonment_in_a_result) {
     struct never_says {
         void operator()(poll_future<weft::result<int>>&, poll_context<never_says>&) {}
     };
@@ -227,7 +227,7 @@ TEST(poll_future, tells_in_a_result_that_it_was_abandoned) {
     EXPECT_EQ(f.take().error(), std::errc::broken_pipe);
 }
 
-TEST(poll_future, of_nothing_does_not_count_as_come_what_came_before_it_was_taken) {
+TEST(poll_future, of_void_does_not_complete_from_an_earlier_taken_value) {
     struct never_says {
         void operator()(poll_future<>&, poll_context<never_says>&) {}
     };
@@ -241,7 +241,7 @@ TEST(poll_future, of_nothing_does_not_count_as_come_what_came_before_it_was_take
     EXPECT_THROW(f.take(), std::system_error);
 }
 
-TEST(poll_future, that_ends_leaves_a_context_that_wakes_nobody) {
+TEST(poll_future, destroyed_leaves_its_context_unbound) {
     source<int> s;
     source<int>::context c(s);
     {
@@ -291,7 +291,7 @@ TEST(poll_future_death, set_twice_or_taken_too_early) {
     EXPECT_DEATH(poll_future<int>().take(), "the value of a poll_future that is pending");
 }
 
-TEST(poll_future_death, awaited_by_two_or_destroyed_meanwhile) {
+TEST(poll_future_death, awaited_twice_or_destroyed_while_awaited) {
     EXPECT_DEATH(
         {
             weft::testing::virtual_loop l(1);

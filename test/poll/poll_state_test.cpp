@@ -17,7 +17,7 @@ struct counting_turns : weft::detail::frame {
     int turns = 0;
 };
 
-TEST(poll_state, is_ready_once_it_is_published_and_until_it_is_renewed) {
+TEST(poll_state, is_ready_from_publish_until_rearm) {
     poll_state s;
     EXPECT_FALSE(s.is_ready());
     s.publish();
@@ -27,7 +27,7 @@ TEST(poll_state, is_ready_once_it_is_published_and_until_it_is_renewed) {
     EXPECT_FALSE(s.is_awaited());
 }
 
-TEST(poll_state, wakes_who_is_enlisted_and_enlists_nobody_when_ready) {
+TEST(poll_state, wakes_its_waiter_and_accepts_none_when_ready) {
     weft::testing::manual_executor e;
     counting_turns one(e);
     poll_state s;
@@ -42,7 +42,7 @@ TEST(poll_state, wakes_who_is_enlisted_and_enlists_nobody_when_ready) {
     EXPECT_FALSE(s.enlist(late.w));
 }
 
-TEST(poll_state, leaves_alone_who_has_withdrawn) {
+TEST(poll_state, does_not_wake_a_cancelled_waiter) {
     weft::testing::manual_executor e;
     counting_turns one(e), two(e);
     poll_state s;
@@ -59,7 +59,7 @@ TEST(poll_state, leaves_alone_who_has_withdrawn) {
 }
 
 // A waiter whose wait has ended otherwise, and that has not called withdraw() yet.
-TEST(poll_state, does_not_wake_whose_wait_has_ended) {
+TEST(poll_state, does_not_wake_a_waiter_whose_wait_ended) {
     weft::testing::manual_executor e;
     counting_turns one(e);
     poll_state s;
@@ -72,7 +72,7 @@ TEST(poll_state, does_not_wake_whose_wait_has_ended) {
     EXPECT_EQ(one.turns, 0);
 }
 
-TEST(poll_state_death, of_a_second_one_and_of_a_second_value) {
+TEST(poll_state_death, second_waiter_or_second_value) {
     weft::testing::manual_executor e;
     counting_turns one(e), two(e);
     poll_state s;

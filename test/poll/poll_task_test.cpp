@@ -28,7 +28,7 @@ weft::task<std::string> text_in(weft::duration d) {
     co_return "text";
 }
 
-TEST(poll_task, brings_the_value_of_a_fiber_to_a_task) {
+TEST(poll_task, passes_the_value_of_a_fiber_to_a_task) {
     weft::testing::virtual_loop l(1);
     auto stackful = weft::spawn(
         [] {
@@ -46,14 +46,14 @@ TEST(poll_task, brings_the_value_of_a_fiber_to_a_task) {
     EXPECT_EQ(t.take(), 42);
 }
 
-TEST(poll_task, brings_the_value_of_a_task_to_a_fiber) {
+TEST(poll_task, passes_the_value_of_a_task_to_a_fiber) {
     weft::testing::virtual_loop l(1);
     auto stackful = weft::spawn([] { return weft::await(poll_task(text_in(1s))); }, {.on = l});
     l.run();
     EXPECT_EQ(stackful.get(), "text");
 }
 
-TEST(poll_task, is_polled_by_hand_while_a_loop_runs_what_it_awaits) {
+TEST(poll_task, can_be_polled_by_hand_while_a_loop_runs_its_operation) {
     weft::testing::virtual_loop l(1);
     std::string got;
     int polls = 0;
@@ -71,7 +71,7 @@ TEST(poll_task, is_polled_by_hand_while_a_loop_runs_what_it_awaits) {
     EXPECT_LE(polls, 6);
 }
 
-TEST(poll_task, takes_what_outlives_it_by_reference) {
+TEST(poll_task, stores_an_lvalue_operation_by_reference) {
     weft::event_source<int> e;
     auto next = e.next();
     poll_task value(next);
@@ -91,7 +91,7 @@ struct gives_reference {
     int& await_resume() const noexcept { return n; }
 };
 
-TEST(poll_task, awaits_what_is_not_wefts) {
+TEST(poll_task, awaits_foreign_awaitables) {
     int n = 3;
     poll_task value(gives_reference{n});
     EXPECT_TRUE(value.poll());
@@ -101,7 +101,7 @@ TEST(poll_task, awaits_what_is_not_wefts) {
     nothing.take();
 }
 
-TEST(poll_task, throws_what_was_thrown) {
+TEST(poll_task, rethrows_the_exception_of_its_operation) {
     const auto throws = []() -> weft::task<int> {
         throw std::runtime_error("thrown");
         co_return 1;
@@ -116,7 +116,7 @@ TEST(poll_task, throws_what_was_thrown) {
     }
 }
 
-TEST(poll_task, gives_the_memory_of_what_it_began_back) {
+TEST(poll_task, releases_the_memory_of_its_operation) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     const auto used = weft::block_cache::stats().used_bytes;
     {
@@ -127,7 +127,7 @@ TEST(poll_task, gives_the_memory_of_what_it_began_back) {
     EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
 }
 
-TEST(poll_task, that_ends_takes_what_it_awaits_with_it) {
+TEST(poll_task, destroyed_cancels_its_operation) {
     weft::testing::virtual_loop l(1);
     weft::channel<int> c;
     weft::fiber f(
@@ -142,7 +142,7 @@ TEST(poll_task, that_ends_takes_what_it_awaits_with_it) {
     EXPECT_FALSE(c.try_send(1)) << "nobody receives";
 }
 
-TEST(poll_task, is_left_by_who_is_stopped_and_ends_in_his_frame) {
+TEST(poll_task, ends_with_the_frame_of_a_stopped_awaiter) {
     weft::testing::virtual_loop l(1);
     weft::channel<int> c;
     std::error_code why;
@@ -158,7 +158,7 @@ TEST(poll_task, is_left_by_who_is_stopped_and_ends_in_his_frame) {
     EXPECT_FALSE(c.try_send(1));
 }
 
-TEST(poll_task, ends_on_another_thread_than_it_is_awaited_on) {
+TEST(poll_task, can_complete_on_a_thread_other_than_its_awaiters) {
     weft::loop here, there;
     auto stackful = weft::spawn([] { return 5; }, {.on = &there});
     int got = 0;
@@ -170,7 +170,7 @@ TEST(poll_task, ends_on_another_thread_than_it_is_awaited_on) {
     EXPECT_EQ(got, 5);
 }
 
-TEST(poll_task, waits_for_the_outside_where_what_it_awaits_does) {
+TEST(poll_task, is_excluded_from_deadlock_reports_if_its_operation_is) {
     weft::channel<int> c;
     EXPECT_FALSE(weft::testing::waits_for_outside(
         [&] { static_cast<void>(weft::await(poll_task(c.async_recv()))); }));
@@ -178,7 +178,7 @@ TEST(poll_task, waits_for_the_outside_where_what_it_awaits_does) {
     EXPECT_TRUE(weft::testing::waits_for_outside([&] { weft::await(poll_task(from_anywhere)); }));
 }
 
-TEST(poll_task_death, that_awaits_what_cannot_come) {
+TEST(poll_task_death, awaiting_what_never_completes_is_a_deadlock) {
     EXPECT_DEATH(
         {
             weft::testing::virtual_loop l(1);
@@ -190,7 +190,7 @@ TEST(poll_task_death, that_awaits_what_cannot_come) {
         "deadlock in a virtual loop");
 }
 
-TEST(poll_task_death, asked_for_a_second_value) {
+TEST(poll_task_death, polled_after_its_value_was_taken) {
     EXPECT_DEATH(
         {
             poll_task value(std::suspend_never{});
@@ -202,7 +202,7 @@ TEST(poll_task_death, asked_for_a_second_value) {
 }
 
 // A poll that runs what it awaits neither throws nor is unwound.
-TEST(poll_task_death, refuses_a_kill_within_its_first_poll) {
+TEST(poll_task_death, refuses_a_kill_during_its_first_poll) {
     struct stops_here {
         bool await_ready() const {
             weft::this_coroutine::yield();

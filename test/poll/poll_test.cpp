@@ -20,14 +20,14 @@ TEST(poll, is_pending_until_it_has_a_value) {
     EXPECT_TRUE(p.is_pending());
 }
 
-TEST(poll, holds_what_can_only_be_moved) {
+TEST(poll, holds_move_only_values) {
     weft::poll<std::unique_ptr<int>> p = std::make_unique<int>(7);
     weft::poll<std::unique_ptr<int>> moved = std::move(p);
     const std::unique_ptr<int> taken = *std::move(moved);
     EXPECT_EQ(*taken, 7);
 }
 
-TEST(poll, makes_its_value_in_place) {
+TEST(poll, constructs_its_value_directly) {
     weft::poll<std::string> p(std::in_place, 3U, 'x');
     EXPECT_EQ(p->size(), 3U);
     EXPECT_EQ(*p, "xxx");
@@ -35,7 +35,7 @@ TEST(poll, makes_its_value_in_place) {
     EXPECT_EQ(*p, "y");
 }
 
-TEST(poll, of_a_reference_holds_what_it_refers_to) {
+TEST(poll, of_a_reference_refers_to_the_object) {
     int n = 1;
     weft::poll<int&> p(n);
     ++*p;
@@ -44,7 +44,7 @@ TEST(poll, of_a_reference_holds_what_it_refers_to) {
     static_assert(std::is_same_v<decltype(*std::move(p)), int&>);
 }
 
-TEST(poll, gives_its_value_up_when_it_is_reset) {
+TEST(poll, destroys_its_value_on_reset) {
     static int alive;
     struct counted {
         counted() { ++alive; }
@@ -58,7 +58,7 @@ TEST(poll, gives_its_value_up_when_it_is_reset) {
     EXPECT_EQ(alive, 0);
 }
 
-TEST(poll, of_nothing_is_ready_or_not) {
+TEST(poll, of_void_is_ready_or_pending) {
     weft::poll<> p;
     EXPECT_TRUE(p.is_pending());
     p.emplace();
@@ -69,7 +69,7 @@ TEST(poll, of_nothing_is_ready_or_not) {
 }
 
 // Large, over-aligned, without default constructor: all are stored within.
-TEST(poll, holds_its_value_where_it_lies) {
+TEST(poll, stores_its_value_inside_itself) {
     struct alignas(64) wide {
         explicit wide(int n) { all.fill(n); }
         std::array<int, 256> all;
@@ -82,7 +82,7 @@ TEST(poll, holds_its_value_where_it_lies) {
     EXPECT_EQ(p->all[255], 5);
 }
 
-TEST(poll, of_what_is_trivial_is_trivial) {
+TEST(poll, of_a_trivial_type_is_trivial) {
     static_assert(std::is_trivially_copyable_v<weft::poll<int>>);
     static_assert(std::is_trivially_destructible_v<weft::poll<double>>);
     static_assert(!std::is_copy_constructible_v<weft::poll<std::unique_ptr<int>>>);

@@ -18,7 +18,7 @@ struct counts_its_looks {
     }
 };
 
-TEST(waker, is_two_words_by_which_an_untyped_source_wakes_any_future) {
+TEST(waker, is_two_words_and_wakes_a_future_of_any_type) {
     static_assert(sizeof(weft::waker) == 2 * sizeof(void*));
     static_assert(!std::is_polymorphic_v<weft::waker>);
     std::vector<weft::waker*> interested;
@@ -30,7 +30,7 @@ TEST(waker, is_two_words_by_which_an_untyped_source_wakes_any_future) {
     EXPECT_EQ(one.take() + two.take(), 6);
 }
 
-TEST(waker, that_no_future_is_bound_to_wakes_nobody) {
+TEST(waker, unbound_wakes_nothing) {
     std::vector<weft::waker*> interested;
     weft::poll_context<counts_its_looks> c(interested);
     EXPECT_FALSE(c.is_bound());

@@ -29,7 +29,7 @@ struct thing {
     ~thing() { --things_made; }
 };
 
-TEST(in_place, is_made_of_zeros_by_the_first_who_comes) {
+TEST(in_place, is_constructed_from_zeros_by_the_first_caller) {
     thing_of_c c{};
     things_made = 0;
     std::vector<std::thread> all;
@@ -49,7 +49,7 @@ struct slow_thing {
     }
 };
 
-TEST(in_place, leaves_the_processor_to_a_thread_that_makes_it) {
+TEST(in_place, yields_to_the_thread_that_constructs) {
     thing_of_c c{};
     std::thread maker([&] { in_place<slow_thing>(c); });
     while (!is_making) std::this_thread::yield();
@@ -59,7 +59,7 @@ TEST(in_place, leaves_the_processor_to_a_thread_that_makes_it) {
     maker.join();
 }
 
-TEST(in_place, is_made_of_anything_by_who_says_so) {
+TEST(in_place, is_constructed_explicitly_over_any_bytes) {
     thing_of_c c;
     std::memset(&c, 0xa5, sizeof c);
     make_in_place<thing>(c, 9);

@@ -8,7 +8,7 @@
 
 namespace {
 
-TEST(co_closure, refers_to_some_variables_and_copies_others) {
+TEST(co_closure, captures_by_reference_and_by_copy) {
     int total = 100;
     std::vector<int> seen;
     co_ref(all, total, seen);
@@ -27,7 +27,7 @@ TEST(co_closure, refers_to_some_variables_and_copies_others) {
     EXPECT_EQ(seen, (std::vector<int>{200, 201, 202, 201, 202, 203}));
 }
 
-TEST(co_closure, has_none_or_eight_variables) {
+TEST(co_closure, captures_zero_or_eight_variables) {
     static int ran;
     ran = 0;
     co_func(nothing) { ++ran; }
@@ -49,7 +49,7 @@ TEST(co_closure, has_none_or_eight_variables) {
     EXPECT_EQ(out, "x");
 }
 
-TEST(co_closure, is_destroyed_as_what_it_is) {
+TEST(co_closure, is_destroyed_through_its_base) {
     auto alive = std::make_shared<int>(1);
     {
         co_func(keeps, alive) {}

@@ -10,7 +10,7 @@
 
 static_assert(__cplusplus < 202002L, "this is about what C++20 took away");
 
-TEST(co_yield_of_17, goes_back_to_who_resumed) {
+TEST(co_yield_of_17, returns_to_the_resumer) {
     static int step;
     step = 0;
     stCoRoutine_t* co = nullptr;

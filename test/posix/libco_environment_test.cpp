@@ -23,7 +23,7 @@ const char* text_of(const char* name) {
     return value != nullptr ? value : "(none)";
 }
 
-TEST(co_environment, of_listed_names_is_the_coroutines_own) {
+TEST(co_environment, of_listed_names_is_per_coroutine) {
     co_set_env_list(own_name, 2);
     ASSERT_EQ(::setenv("WEFT_TEST_OWN", "outside", 1), 0);
     const auto f = [](void* value) -> void* {
@@ -58,7 +58,7 @@ TEST(co_environment, of_listed_names_is_the_coroutines_own) {
 }
 
 // Nothing else orders the two, so that a race would be detected.
-TEST(co_environment, may_be_given_its_names_while_others_ask_for_them) {
+TEST(co_environment, can_be_configured_during_concurrent_reads) {
     if (!WEFT_TEST_TSAN) GTEST_SKIP() << "it sees nothing, and a list that was replaced stays";
     static constexpr auto relaxed = std::memory_order_relaxed;
     static std::atomic<bool> asks, is_set;
@@ -79,7 +79,7 @@ TEST(co_environment, may_be_given_its_names_while_others_ask_for_them) {
     other.join();
 }
 
-TEST(co_environment, of_other_names_is_the_processs) {
+TEST(co_environment, of_other_names_is_per_process) {
     const auto f = [](void*) -> void* {
         co_enable_hook_sys();
         EXPECT_EQ(::setenv("WEFT_TEST_COMMON", "common", 1), 0);
@@ -90,7 +90,7 @@ TEST(co_environment, of_other_names_is_the_processs) {
     EXPECT_EQ(::unsetenv("WEFT_TEST_COMMON"), 0);
 }
 
-TEST(co_environment, refuses_what_is_no_name) {
+TEST(co_environment, rejects_invalid_names) {
     errno = 0;
     EXPECT_EQ(::setenv("", "x", 1), -1);
     EXPECT_EQ(errno, EINVAL);

@@ -39,7 +39,7 @@ void loop_until(const bool& done) {
 
 void sleep_co(int ms) { EXPECT_EQ(co_poll(co_get_epoll_ct(), nullptr, 0, ms), 0); }
 
-TEST(co_eventloop, ends_waits_which_came_back_to_who_resumed) {
+TEST(co_eventloop, resumes_a_coroutine_when_its_wait_ends) {
     std::string said;
     bool done = false;
     auto f = [&] {
@@ -55,7 +55,7 @@ TEST(co_eventloop, ends_waits_which_came_back_to_who_resumed) {
     co_release(co);
 }
 
-TEST(co_eventloop, sleeps_longer_the_longer_nothing_happens) {
+TEST(co_eventloop, sleeps_longer_the_longer_it_is_idle) {
     int calls = 0;
     bool done = false;
     auto f = [&] {
@@ -91,7 +91,7 @@ TEST(co_eventloop, is_woken_by_another_thread) {
     other.join();
 }
 
-TEST(co_eventloop, of_each_thread_is_its_own) {
+TEST(co_eventloop, is_per_thread) {
     std::vector<std::thread> all;
     std::atomic<int> ended{0};
     for (int i = 0; i < 3; ++i)
@@ -110,7 +110,7 @@ TEST(co_eventloop, of_each_thread_is_its_own) {
     EXPECT_EQ(ended, 3);
 }
 
-TEST(co_poll, tells_what_is_ready_and_what_is_late) {
+TEST(co_poll, reports_readiness_and_timeout) {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     bool done = false;
@@ -134,13 +134,13 @@ TEST(co_poll, tells_what_is_ready_and_what_is_late) {
     ::close(ends[1]);
 }
 
-TEST(co_poll, outside_of_a_coroutine_is_poll) {
+TEST(co_poll, outside_a_coroutine_is_poll) {
     pollfd p{STDERR_FILENO, 0, 5};
     EXPECT_GE(co_poll(co_get_epoll_ct(), &p, 1, 0), 0);
     EXPECT_EQ(co_poll(co_get_epoll_ct(), nullptr, 0, 1), 0);
 }
 
-TEST(co_poll, is_unwound_where_its_coroutine_is_released) {
+TEST(co_poll, is_unwound_when_its_coroutine_is_released) {
     int destroyed = 0;
     auto f = [&] {
         counted c{destroyed};
@@ -150,7 +150,7 @@ TEST(co_poll, is_unwound_where_its_coroutine_is_released) {
     EXPECT_EQ(destroyed, 1);
 }
 
-TEST(co_cond, tells_a_signal_from_a_timeout) {
+TEST(co_cond, distinguishes_a_signal_from_a_timeout) {
     stCoCond_t* const cond = co_cond_alloc();
     bool done = false;
     auto waits = [&] {
@@ -175,7 +175,7 @@ TEST(co_cond, tells_a_signal_from_a_timeout) {
     EXPECT_EQ(co_cond_free(cond), 0);
 }
 
-TEST(co_cond, wakes_the_oldest_or_all_and_not_at_once) {
+TEST(co_cond, wakes_the_oldest_or_all_but_not_at_once) {
     stCoCond_t* const cond = co_cond_alloc();
     std::string order;
     int made = 0;
@@ -197,7 +197,7 @@ TEST(co_cond, wakes_the_oldest_or_all_and_not_at_once) {
     co_cond_free(cond);
 }
 
-TEST(co_cond, is_signalled_by_any_thread_and_goes_on_on_its_own) {
+TEST(co_cond, signalled_by_another_thread_resumes_on_its_own) {
     stCoCond_t* const cond = co_cond_alloc();
     bool done = false;
     const auto here = std::this_thread::get_id();
@@ -214,7 +214,7 @@ TEST(co_cond, is_signalled_by_any_thread_and_goes_on_on_its_own) {
     co_cond_free(cond);
 }
 
-TEST(co_cond, forgets_who_was_released) {
+TEST(co_cond, forgets_a_released_coroutine) {
     stCoCond_t* const cond = co_cond_alloc();
     auto waits = [&] { co_cond_timedwait(cond, -1); };
     co_release(begin_co(waits));
@@ -222,7 +222,7 @@ TEST(co_cond, forgets_who_was_released) {
     co_cond_free(cond);
 }
 
-TEST(co_misuse, the_end_of_a_condition_that_somebody_waits_for) {
+TEST(co_misuse, free_of_a_condition_with_a_waiter_aborts) {
     EXPECT_DEATH(
         {
             stCoCond_t* const cond = co_cond_alloc();
@@ -230,10 +230,10 @@ TEST(co_misuse, the_end_of_a_condition_that_somebody_waits_for) {
             begin_co(waits);
             co_cond_free(cond);
         },
-        "co_cond_free of a condition that somebody waits for");
+        "co_cond_free of a condition that has waiters");
 }
 
-TEST(co_mutex, is_held_by_one_at_a_time_in_the_order_of_arrival) {
+TEST(co_mutex, is_owned_by_one_at_a_time_in_order_of_arrival) {
     clsCoMutex m;
     int inside = 0, made = 0;
     std::string order;
@@ -256,7 +256,7 @@ TEST(co_mutex, is_held_by_one_at_a_time_in_the_order_of_arrival) {
     for (stCoRoutine_t* co : all) co_release(co);
 }
 
-TEST(co_accept, gives_a_connection_or_what_the_system_says) {
+TEST(co_accept, returns_the_error_of_the_system) {
     errno = 0;
     EXPECT_EQ(co_accept(-1, nullptr, nullptr), -1);
     EXPECT_EQ(errno, EBADF);

@@ -41,7 +41,7 @@ void run_loop_until(const bool& done) {
         const_cast<bool*>(&done));
 }
 
-TEST(co_hooks, make_a_read_wait_for_its_coroutine_alone) {
+TEST(co_hooks, make_a_read_suspend_only_its_coroutine) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     std::string said;
@@ -63,7 +63,7 @@ TEST(co_hooks, make_a_read_wait_for_its_coroutine_alone) {
     ::close(ends[1]);
 }
 
-TEST(co_hooks, make_a_poll_of_nothing_a_sleep) {
+TEST(co_hooks, make_a_poll_without_fds_a_sleep) {
     bool done = false, other = false;
     auto sleeps = [&] {
         EXPECT_EQ(::poll(nullptr, 0, 5), 0);
@@ -79,7 +79,7 @@ TEST(co_hooks, make_a_poll_of_nothing_a_sleep) {
 }
 
 // libco's table ends at 102 400.
-TEST(co_hooks, work_for_any_number) {
+TEST(co_hooks, work_for_an_fd_beyond_the_table_of_libco) {
     rlimit limit{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
     const rlimit before = limit;
@@ -117,7 +117,7 @@ TEST(co_hooks, work_for_any_number) {
     ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-TEST(co_hooks, let_a_coroutine_be_released_in_a_call) {
+TEST(co_hooks, let_a_coroutine_be_released_during_a_call) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     int destroyed = 0;
@@ -133,7 +133,7 @@ TEST(co_hooks, let_a_coroutine_be_released_in_a_call) {
     ::close(ends[1]);
 }
 
-TEST(co_hooks, are_on_in_a_forked_process_that_begins_anew) {
+TEST(co_hooks, work_in_a_forked_process) {
     co_init_curr_thread_env();
     const pid_t pid = ::fork();
     if (pid == 0) {

@@ -5,7 +5,7 @@
 
 namespace {
 
-TEST(co_enable_hook_sys, is_the_coroutines_own_and_off_at_first) {
+TEST(co_enable_hook_sys, is_per_coroutine_and_off_by_default) {
     EXPECT_FALSE(co_is_enable_sys_hook());
     co_enable_hook_sys();
     EXPECT_FALSE(co_is_enable_sys_hook()) << "a thread has none";

@@ -29,7 +29,7 @@ stCoRoutine_t* make_co(F& f, const stCoRoutineAttr_t* attr = nullptr) {
     return co;
 }
 
-TEST(co_resume, runs_it_at_once_until_it_yields_or_ends) {
+TEST(co_resume, runs_the_coroutine_until_it_yields_or_ends) {
     std::string said;
     auto f = [&] {
         said += 'a';
@@ -49,7 +49,7 @@ TEST(co_resume, runs_it_at_once_until_it_yields_or_ends) {
     co_release(co);
 }
 
-TEST(co_resume, nests_deeper_than_any_fixed_stack_of_calls) {
+TEST(co_resume, nests_without_a_fixed_depth_limit) {
     static int depth;
     static int deepest;
     static constexpr int most = 2000;
@@ -80,7 +80,7 @@ TEST(co_resume, nests_deeper_than_any_fixed_stack_of_calls) {
     co_release(co);
 }
 
-TEST(co_resume, of_one_by_another_comes_back_to_that_one) {
+TEST(co_resume, returns_to_the_resuming_coroutine) {
     std::string said;
     auto inner = [&] {
         said += '1';
@@ -105,7 +105,7 @@ TEST(co_resume, of_one_by_another_comes_back_to_that_one) {
     co_release(out);
 }
 
-TEST(co_release, unwinds_what_is_suspended) {
+TEST(co_release, unwinds_a_suspended_coroutine) {
     int destroyed = 0;
     auto f = [&] {
         counted a{destroyed};
@@ -123,12 +123,12 @@ TEST(co_release, unwinds_what_is_suspended) {
     EXPECT_EQ(destroyed, 2);
 }
 
-TEST(co_release, of_one_that_never_began_runs_nothing) {
+TEST(co_release, of_an_unstarted_coroutine_runs_nothing) {
     auto f = [] { ADD_FAILURE() << "began"; };
     co_release(make_co(f));
 }
 
-TEST(co_release, of_the_caller_is_done_when_it_ends) {
+TEST(co_release, of_the_caller_takes_effect_when_it_ends) {
     int destroyed = 0;
     auto f = [&] {
         counted c{destroyed};
@@ -142,7 +142,7 @@ TEST(co_release, of_the_caller_is_done_when_it_ends) {
     EXPECT_EQ(destroyed, 1);
 }
 
-TEST(co_free, is_co_release) {
+TEST(co_free, is_equivalent_to_co_release) {
     int destroyed = 0;
     auto f = [&] {
         counted c{destroyed};
@@ -154,7 +154,7 @@ TEST(co_free, is_co_release) {
     EXPECT_EQ(destroyed, 1);
 }
 
-TEST(co_reset, begins_anew_from_wherever_it_is) {
+TEST(co_reset, restarts_the_coroutine_from_any_state) {
     int destroyed = 0, began = 0;
     auto f = [&] {
         counted c{destroyed};
@@ -176,7 +176,7 @@ TEST(co_reset, begins_anew_from_wherever_it_is) {
     EXPECT_EQ(destroyed, 3);
 }
 
-TEST(co_self, is_the_running_one_and_outside_the_threads_own) {
+TEST(co_self, returns_the_running_or_the_threads_main_coroutine) {
     stCoRoutine_t* inside = nullptr;
     auto f = [&] {
         inside = co_self();
@@ -198,7 +198,7 @@ TEST(co_self, is_the_running_one_and_outside_the_threads_own) {
     co_release(co);
 }
 
-TEST(co_create, takes_the_stack_that_was_asked_for) {
+TEST(co_create, uses_the_requested_stack_size) {
     stCoRoutineAttr_t attr;
     EXPECT_EQ(attr.stack_size, 128 * 1024);
     EXPECT_EQ(attr.share_stack, nullptr);
@@ -237,7 +237,7 @@ TEST(co_alloc_sharestack, lets_coroutines_take_turns_on_one_stack) {
     co_free_sharestack(stacks);
 }
 
-TEST(co_alloc_sharestack, lets_one_resume_another_on_the_same_stack) {
+TEST(co_alloc_sharestack, lets_a_coroutine_resume_another_on_the_same_stack) {
     stShareStack_t* const stacks = co_alloc_sharestack(1, 128 * 1024);
     stCoRoutineAttr_t attr;
     attr.share_stack = stacks;
@@ -270,7 +270,7 @@ TEST(co_alloc_sharestack, lets_one_resume_another_on_the_same_stack) {
     co_free_sharestack(stacks);
 }
 
-TEST(co_thread, that_ends_unwinds_what_is_suspended_there) {
+TEST(co_thread, unwinds_its_suspended_coroutines_on_exit) {
     int destroyed = 0;
     stCoRoutine_t* co = nullptr;
     auto f = [&] {
@@ -285,7 +285,7 @@ TEST(co_thread, that_ends_unwinds_what_is_suspended_there) {
     co_release(co);
 }
 
-TEST(co_thread, may_begin_what_another_has_made) {
+TEST(co_thread, can_start_a_coroutine_that_another_created) {
     bool ran = false;
     auto f = [&] { ran = true; };
     stCoRoutine_t* const co = make_co(f);
@@ -305,7 +305,7 @@ int status_of_child(void (*child)()) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(co_process, that_was_forked_has_coroutines_of_its_own) {
+TEST(co_process, has_its_own_coroutines_after_a_fork) {
     co_init_curr_thread_env();
     EXPECT_EQ(status_of_child([] {
                   bool ran = false;
@@ -323,7 +323,7 @@ TEST(co_process, that_was_forked_has_coroutines_of_its_own) {
 }
 
 // Objects in the frames of a parent are the parent's to destroy.
-TEST(co_process, that_was_forked_ends_nothing_of_its_parent) {
+TEST(co_process, destroys_nothing_of_its_parent_after_a_fork) {
     if (WEFT_TEST_ASAN) GTEST_SKIP() << "it takes what is left to the parent for a leak";
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
@@ -345,7 +345,7 @@ TEST(co_process, that_was_forked_ends_nothing_of_its_parent) {
     ::close(ends[1]);
 }
 
-TEST(co_process, may_exit_in_a_coroutine) {
+TEST(co_process, can_exit_in_a_coroutine) {
     if (WEFT_TEST_ASAN) GTEST_SKIP() << "it looks for leaks from the stack on which exit is called";
     EXPECT_EXIT(
         {
@@ -355,7 +355,7 @@ TEST(co_process, may_exit_in_a_coroutine) {
         ::testing::ExitedWithCode(3), "");
 }
 
-TEST(co_misuse, resume_of_one_that_has_ended) {
+TEST(co_misuse, resume_of_a_done_coroutine_aborts) {
     EXPECT_DEATH(
         {
             auto f = [] {};
@@ -366,7 +366,7 @@ TEST(co_misuse, resume_of_one_that_has_ended) {
         "co_resume of a coroutine that has ended");
 }
 
-TEST(co_misuse, resume_of_oneself) {
+TEST(co_misuse, resume_of_the_caller_itself_aborts) {
     EXPECT_DEATH(
         {
             auto f = [] { co_resume(co_self()); };
@@ -375,7 +375,7 @@ TEST(co_misuse, resume_of_oneself) {
         "co_resume of a coroutine that runs");
 }
 
-TEST(co_misuse, resume_of_one_that_waits_for_something_else) {
+TEST(co_misuse, resume_of_a_coroutine_in_another_wait_aborts) {
     EXPECT_DEATH(
         {
             auto f = [] { co_poll(co_get_epoll_ct(), nullptr, 0, 1000); };
@@ -386,7 +386,7 @@ TEST(co_misuse, resume_of_one_that_waits_for_something_else) {
         "co_resume of a coroutine that waits for a moment");
 }
 
-TEST(co_misuse, resume_by_another_thread) {
+TEST(co_misuse, resume_by_another_thread_aborts) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_DEATH(
         {
@@ -398,11 +398,11 @@ TEST(co_misuse, resume_by_another_thread) {
         "co_resume of another thread's coroutine");
 }
 
-TEST(co_misuse, yield_outside_of_any) {
+TEST(co_misuse, yield_outside_a_coroutine_aborts) {
     EXPECT_DEATH(co_yield_ct(), "co_yield_ct outside of any coroutine");
 }
 
-TEST(co_misuse, release_of_one_by_what_it_runs) {
+TEST(co_misuse, release_by_a_nested_coroutine_aborts) {
     EXPECT_DEATH(
         {
             static stCoRoutine_t* out;
@@ -415,7 +415,7 @@ TEST(co_misuse, release_of_one_by_what_it_runs) {
         "the end of a coroutine by what it runs");
 }
 
-TEST(co_misuse, an_event_loop_in_a_coroutine) {
+TEST(co_misuse, event_loop_in_a_coroutine_aborts) {
     EXPECT_DEATH(
         {
             auto f = [] { co_eventloop(co_get_epoll_ct(), nullptr, nullptr); };

@@ -28,7 +28,7 @@ stCoRoutine_t* co_of(void* (*f)(void*), void* arg) {
     return co;
 }
 
-TEST(co_specific, each_coroutine_and_thread_has_its_own_which_ends_with_it) {
+TEST(co_specific, is_per_coroutine_and_thread_and_ends_with_it) {
     const auto f = [](void* p) -> void* {
         EXPECT_EQ(data_of_mine->index, 5);
         EXPECT_EQ(plain_of_mine->index, 0);
@@ -56,7 +56,7 @@ TEST(co_specific, each_coroutine_and_thread_has_its_own_which_ends_with_it) {
     EXPECT_EQ(specific_data::alive, 0);
 }
 
-TEST(co_setspecific, is_the_coroutines_own_for_any_key) {
+TEST(co_setspecific, is_per_coroutine_for_any_key) {
     pthread_key_t key;
     ASSERT_EQ(::pthread_key_create(&key, nullptr), 0);
     int outside = 0;

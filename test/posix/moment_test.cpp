@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace weft::detail;
 
-TEST(moment, of_either_clock_is_as_far_from_now_as_there) {
+TEST(moment, keeps_the_distance_from_now_on_either_clock) {
     for (const clockid_t clock : {CLOCK_REALTIME, CLOCK_MONOTONIC}) {
         timespec t{};
         ::clock_gettime(clock, &t);
@@ -22,7 +22,7 @@ TEST(moment, of_either_clock_is_as_far_from_now_as_there) {
     }
 }
 
-TEST(moment, that_is_past_is_now_and_one_too_far_is_never) {
+TEST(moment, clamps_past_and_far_future_times) {
     weft::time_point m;
     ASSERT_TRUE(moment_of({0, 0}, CLOCK_REALTIME, m));
     EXPECT_LE(m, weft::steady_now());
@@ -32,7 +32,7 @@ TEST(moment, that_is_past_is_now_and_one_too_far_is_never) {
     EXPECT_GT(m, weft::steady_now() + std::chrono::hours(24 * 365 * 100));
 }
 
-TEST(moment, is_refused_where_it_is_no_time_or_of_no_clock) {
+TEST(moment, is_rejected_for_an_invalid_time_or_clock) {
     weft::time_point m;
     EXPECT_FALSE(moment_of({0, 1'000'000'000}, CLOCK_REALTIME, m));
     EXPECT_FALSE(moment_of({0, -1}, CLOCK_REALTIME, m));

@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(all, poll_many_with,
                                                                             : "poll";
                          });
 
-TEST_P(poll_many_with, waits_for_one_to_read) {
+TEST_P(poll_many_with, waits_until_one_is_readable) {
     descriptor_pair p;
     run(
         [&] {
@@ -73,7 +73,7 @@ TEST_P(poll_many_with, waits_for_one_to_read) {
         [&] { p.send(); });
 }
 
-TEST_P(poll_many_with, waits_for_one_to_write) {
+TEST_P(poll_many_with, waits_until_one_is_writable) {
     descriptor_pair p;
     p.fill();
     run(
@@ -97,7 +97,7 @@ TEST_P(poll_many_with, waits_for_both_directions_of_one) {
         [&] { p.send(); });
 }
 
-TEST_P(poll_many_with, waits_for_any_of_several_and_counts_those_that_are_ready) {
+TEST_P(poll_many_with, waits_for_any_of_several_and_counts_the_ready) {
     descriptor_pair p[3];
     run(
         [&] {
@@ -114,7 +114,7 @@ TEST_P(poll_many_with, waits_for_any_of_several_and_counts_those_that_are_ready)
         [&] { p[1].send(); });
 }
 
-TEST_P(poll_many_with, tells_of_a_hang_up_that_nobody_asked_for) {
+TEST_P(poll_many_with, reports_an_unrequested_hang_up) {
     descriptor_pair p, q;
     run(
         [&] {
@@ -125,7 +125,7 @@ TEST_P(poll_many_with, tells_of_a_hang_up_that_nobody_asked_for) {
         [&] { p.hang_up(); });
 }
 
-TEST_P(poll_many_with, leaves_no_descriptor_behind) {
+TEST_P(poll_many_with, leaves_no_fd_open) {
     descriptor_pair p, q;
     run(
         [&] {
@@ -141,7 +141,7 @@ TEST_P(poll_many_with, leaves_no_descriptor_behind) {
         [] {});
 }
 
-TEST_P(poll_many_with, gives_up_at_the_deadline) {
+TEST_P(poll_many_with, returns_at_the_deadline) {
     descriptor_pair p, q;
     run(
         [&] {
@@ -158,7 +158,7 @@ TEST_P(poll_many_with, gives_up_at_the_deadline) {
         [] {});
 }
 
-TEST_P(poll_many_with, of_nothing_sleeps) {
+TEST_P(poll_many_with, sleeps_without_fds) {
     bool ran = false;
     run(
         [&] {
@@ -173,7 +173,7 @@ TEST_P(poll_many_with, of_nothing_sleeps) {
         [&] { ran = true; });
 }
 
-TEST_P(poll_many_with, says_of_a_closed_number_what_poll_says) {
+TEST_P(poll_many_with, reports_a_closed_fd_as_poll_does) {
     int fd = -1;
     {
         descriptor_pair p;
@@ -189,7 +189,7 @@ TEST_P(poll_many_with, says_of_a_closed_number_what_poll_says) {
         [] {});
 }
 
-TEST_P(poll_many_with, of_what_is_always_ready_does_not_wait) {
+TEST_P(poll_many_with, does_not_wait_for_an_always_ready_fd) {
     const int fd = ::open("/dev/null", O_RDWR);
     ASSERT_GE(fd, 0);
     run(
@@ -201,7 +201,7 @@ TEST_P(poll_many_with, of_what_is_always_ready_does_not_wait) {
     ::close(fd);
 }
 
-TEST_P(poll_many_with, wakes_two_that_wait_for_one) {
+TEST_P(poll_many_with, wakes_two_waiters_of_one_fd) {
     descriptor_pair p;
     int woken = 0;
     const auto waits = [&] {
@@ -218,7 +218,7 @@ TEST_P(poll_many_with, wakes_two_that_wait_for_one) {
     EXPECT_EQ(woken, 2);
 }
 
-TEST(poll_deadline, is_never_for_what_is_negative) {
+TEST(poll_deadline, is_never_for_a_negative_timeout) {
     EXPECT_EQ(weft::detail::poll_deadline(-1), weft::never);
     const weft::time_point at_once = weft::detail::poll_deadline(0);
     EXPECT_LE(at_once, weft::now());

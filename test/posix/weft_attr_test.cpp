@@ -12,7 +12,7 @@ using weft::testing::begin_in_c;
 using weft::testing::joined_in_c;
 using weft::testing::run_in_c;
 
-TEST(weft_attr, gives_back_what_it_was_given) {
+TEST(weft_attr, returns_the_values_that_were_set) {
     weft_attr_t a;
     ASSERT_EQ(weft_attr_init(&a), 0);
     std::size_t bytes = 0;
@@ -41,7 +41,7 @@ TEST(weft_attr, gives_back_what_it_was_given) {
     EXPECT_EQ(weft_attr_destroy(&a), EINVAL);
 }
 
-TEST(weft_attr, is_what_the_fiber_has) {
+TEST(weft_attr, applies_to_the_fiber) {
     run_in_c([] {
         weft_attr_t a;
         weft_attr_init(&a);
@@ -60,7 +60,7 @@ TEST(weft_attr, is_what_the_fiber_has) {
     EXPECT_EQ(weft_setname("thread"), ESRCH);
 }
 
-TEST(weft_attr, detached_leaves_nobody_to_join) {
+TEST(weft_attr, detached_makes_the_fiber_unjoinable) {
     bool ran = false;
     run_in_c([&] {
         weft_attr_t a;
@@ -75,7 +75,7 @@ TEST(weft_attr, detached_leaves_nobody_to_join) {
     EXPECT_TRUE(ran);
 }
 
-TEST(weft_attr, common_stacks_are_shared_by_fibers_that_wait) {
+TEST(weft_attr, shared_stacks_serve_several_waiting_fibers) {
     weft_stacks_t* stacks = nullptr;
     EXPECT_EQ(weft_stacks_create(&stacks, 0, 1 << 16), EINVAL);
     ASSERT_EQ(weft_stacks_create(&stacks, 1, 128 * 1024), 0);
@@ -115,7 +115,7 @@ TEST(weft_attr, common_stacks_are_shared_by_fibers_that_wait) {
 }
 
 // The library's loop ends them while this thread makes more.
-TEST(weft_attr, common_stacks_of_fibers_that_a_plain_thread_has_joined_are_unused) {
+TEST(weft_attr, shared_stacks_are_unused_once_a_thread_has_joined) {
     weft_stacks_t* stacks = nullptr;
     ASSERT_EQ(weft_stacks_create(&stacks, 4, 65536), 0);
     weft_attr_t attr;
@@ -131,7 +131,7 @@ TEST(weft_attr, common_stacks_of_fibers_that_a_plain_thread_has_joined_are_unuse
     weft_attr_destroy(&attr);
 }
 
-TEST(weft_attr, common_stacks_are_refused_where_there_is_no_one_thread) {
+TEST(weft_attr, shared_stacks_are_rejected_on_a_pool) {
     static weft_stacks_t* stacks = nullptr;
     ASSERT_EQ(weft_stacks_create(&stacks, 1, 128 * 1024), 0);
     EXPECT_EQ(0, weft_run_on(

@@ -10,7 +10,7 @@ using weft::testing::begin_in_c;
 using weft::testing::joined_in_c;
 using weft::testing::run_in_c;
 
-TEST(weft_barrier, lets_all_go_when_the_last_has_come_and_tells_one) {
+TEST(weft_barrier, releases_all_at_the_last_arrival_and_marks_one) {
     run_in_c([] {
         weft_barrier_t b;
         EXPECT_EQ(weft_barrier_init(&b, nullptr, 0), EINVAL);
@@ -38,7 +38,7 @@ TEST(weft_barrier, lets_all_go_when_the_last_has_come_and_tells_one) {
     });
 }
 
-TEST(weft_barrier, is_one_for_fibers_and_threads) {
+TEST(weft_barrier, works_between_fibers_and_threads) {
     weft_barrier_t b;
     ASSERT_EQ(weft_barrier_init(&b, nullptr, 3), 0);
     auto f = [&] {
@@ -54,7 +54,7 @@ TEST(weft_barrier, is_one_for_fibers_and_threads) {
 
 int calls;
 
-TEST(weft_once, is_called_by_the_first_and_awaited_by_the_others) {
+TEST(weft_once, runs_in_the_first_caller_while_the_others_wait) {
     calls = 0;
     run_in_c([] {
         weft_once_t once = WEFT_ONCE_INIT;
@@ -73,7 +73,7 @@ TEST(weft_once, is_called_by_the_first_and_awaited_by_the_others) {
     });
 }
 
-TEST(weft_once, is_for_the_next_if_who_called_it_was_cancelled) {
+TEST(weft_once, runs_in_the_next_caller_if_the_first_is_cancelled) {
     calls = 0;
     run_in_c([] {
         static weft_once_t once = WEFT_ONCE_INIT;

@@ -22,7 +22,7 @@ using weft::testing::run_in_c;
 void note(void* text) { *static_cast<std::string*>(text) += "a"; }
 void note_b(void* text) { *static_cast<std::string*>(text) += "b"; }
 
-TEST(weft_exit, unwinds_and_runs_handlers_the_last_first) {
+TEST(weft_exit, unwinds_and_runs_handlers_in_reverse_order) {
     run_in_c([] {
         int destroyed = 0;
         std::string said;
@@ -40,7 +40,7 @@ TEST(weft_exit, unwinds_and_runs_handlers_the_last_first) {
     });
 }
 
-TEST(weft_cleanup, runs_where_it_is_popped_only_if_asked) {
+TEST(weft_cleanup, runs_at_the_pop_only_if_requested) {
     run_in_c([] {
         std::string said;
         weft_cleanup_push(note, &said);
@@ -51,7 +51,7 @@ TEST(weft_cleanup, runs_where_it_is_popped_only_if_asked) {
     });
 }
 
-TEST(weft_cleanup, does_not_run_where_a_wait_goes_on) {
+TEST(weft_cleanup, does_not_run_when_a_wait_returns) {
     run_in_c([] {
         static int runs;
         runs = 0;
@@ -63,7 +63,7 @@ TEST(weft_cleanup, does_not_run_where_a_wait_goes_on) {
     });
 }
 
-TEST(weft_cleanup, runs_where_an_exception_leaves_the_block) {
+TEST(weft_cleanup, runs_when_an_exception_leaves_the_block) {
     run_in_c([] {
         std::string said;
         try {
@@ -79,7 +79,7 @@ TEST(weft_cleanup, runs_where_an_exception_leaves_the_block) {
     });
 }
 
-TEST(weft_cleanup, of_a_plain_thread_is_its_own) {
+TEST(weft_cleanup, works_on_a_plain_thread) {
     std::string said;
     weft_cleanup_push(note, &said);
     weft_cleanup_pop(1);
@@ -116,7 +116,7 @@ TEST(weft_cancel, ends_a_sleep) {
 TEST(weft_cancel, ends_a_poll) {
     is_ended_in([] { weft_poll(nullptr, 0, -1); });
 }
-TEST(weft_cancel, ends_a_poll_of_a_descriptor) {
+TEST(weft_cancel, ends_a_poll_of_an_fd) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     is_ended_in([&] {
@@ -130,7 +130,7 @@ TEST(weft_cancel, ends_a_poll_of_a_descriptor) {
     ::close(ends[0]);
     ::close(ends[1]);
 }
-TEST(weft_cancel, ends_a_loop_that_asks) {
+TEST(weft_cancel, ends_a_loop_that_calls_testcancel) {
     is_ended_in([] {
         for (;;) {
             weft_yield();  // is no such point
@@ -139,7 +139,7 @@ TEST(weft_cancel, ends_a_loop_that_asks) {
     });
 }
 
-TEST(weft_cancel, ends_a_wait_for_a_condition_with_the_mutex_held) {
+TEST(weft_cancel, ends_a_condition_wait_with_the_mutex_locked) {
     static weft_mutex_t lock = WEFT_MUTEX_INITIALIZER;
     static weft_cond_t cond = WEFT_COND_INITIALIZER;
     is_ended_in([] {
@@ -153,7 +153,7 @@ TEST(weft_cancel, ends_a_wait_for_a_condition_with_the_mutex_held) {
     EXPECT_EQ(weft_mutex_unlock(&lock), 0);
 }
 
-TEST(weft_cancel, ends_a_join_and_the_other_can_be_joined_still) {
+TEST(weft_cancel, ends_a_join_and_leaves_the_target_joinable) {
     run_in_c([] {
         auto sleeps = [] { weft_usleep(3000); };
         const weft_t t = begin_in_c(sleeps);
@@ -189,7 +189,7 @@ TEST(weft_cancel, does_not_end_the_wait_for_a_lock) {
     });
 }
 
-TEST(weft_cancel, waits_until_it_is_enabled) {
+TEST(weft_cancel, is_pending_until_enabled) {
     run_in_c([] {
         int before = -1;
         bool slept = false;
@@ -214,7 +214,7 @@ TEST(weft_cancel, waits_until_it_is_enabled) {
     });
 }
 
-TEST(weft_cancel, does_not_end_what_a_handler_waits_for) {
+TEST(weft_cancel, does_not_end_the_waits_of_a_cleanup_handler) {
     run_in_c([] {
         bool slept = false;
         auto f = [&] {
@@ -236,7 +236,7 @@ TEST(weft_cancel, does_not_end_what_a_handler_waits_for) {
     });
 }
 
-TEST(weft_cancel, comes_too_late_for_one_that_is_over) {
+TEST(weft_cancel, has_no_effect_on_a_done_fiber) {
     run_in_c([] {
         auto f = [] { return as_pointer(1); };
         const weft_t t = begin_in_c(f);
@@ -246,7 +246,7 @@ TEST(weft_cancel, comes_too_late_for_one_that_is_over) {
     });
 }
 
-TEST(weft_cancel, before_the_first_turn_is_found_at_the_first_wait) {
+TEST(weft_cancel, before_the_first_turn_acts_at_the_first_wait) {
     run_in_c([] {
         bool began = false;
         auto f = [&] {
@@ -268,7 +268,7 @@ TEST(weft_cancel, reaches_a_fiber_on_another_thread) {
 }
 
 // A wait that no stop ends, so that the end of the loop kills what waits there.
-TEST(weft_fiber, that_is_killed_in_a_call_of_c_unwinds_and_runs_its_handlers) {
+TEST(weft_fiber, killed_in_a_c_call_unwinds_and_runs_its_handlers) {
     int destroyed = 0;
     std::string said;
     weft_mutex_t lock = WEFT_MUTEX_INITIALIZER;
@@ -308,7 +308,7 @@ TEST(weft_fiber, can_be_joined_when_its_loop_has_ended) {
     EXPECT_TRUE(ran);
 }
 
-TEST(weft_fiber_misuse, cleanup_pops_in_another_order_end_the_program) {
+TEST(weft_fiber_misuse, cleanup_pop_in_the_wrong_order_aborts) {
     EXPECT_DEATH(run_in_c([] {
                      weft_cleanup a{}, b{};
                      weft_cleanup_enter_(&a, note, nullptr);

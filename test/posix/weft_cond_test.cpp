@@ -34,7 +34,7 @@ struct mailbox {
     }
 };
 
-TEST(weft_cond, wakes_who_waits_with_the_mutex_held) {
+TEST(weft_cond, wakes_a_waiter_with_the_mutex_locked) {
     run_in_c([] {
         mailbox box;
         auto takes = [&] {
@@ -54,7 +54,7 @@ TEST(weft_cond, wakes_who_waits_with_the_mutex_held) {
     });
 }
 
-TEST(weft_cond, joins_fibers_and_threads) {
+TEST(weft_cond, works_between_fibers_and_threads) {
     mailbox there, back;
     auto echoes = [&] {
         for (int i = 0; i < 200; ++i) back.put(there.take());
@@ -91,7 +91,7 @@ TEST(weft_cond, broadcast_wakes_all) {
     });
 }
 
-TEST(weft_cond, gives_up_at_the_moment_of_its_clock) {
+TEST(weft_cond, times_out_by_its_own_clock) {
     run_in_c([] {
         for (const clockid_t clock : {CLOCK_REALTIME, CLOCK_MONOTONIC}) {
             weft_condattr_t attr;
@@ -119,7 +119,7 @@ TEST(weft_cond, gives_up_at_the_moment_of_its_clock) {
     });
 }
 
-TEST(weft_cond, is_not_waited_for_without_its_mutex) {
+TEST(weft_cond, rejects_a_wait_without_the_mutex_locked) {
     run_in_c([] {
         weft_mutex_t m = WEFT_MUTEX_INITIALIZER;
         weft_cond_t c = WEFT_COND_INITIALIZER;
@@ -127,7 +127,7 @@ TEST(weft_cond, is_not_waited_for_without_its_mutex) {
     });
 }
 
-TEST(weft_cond, gives_a_recursive_mutex_back_as_often_as_it_was_held) {
+TEST(weft_cond, relocks_a_recursive_mutex_to_its_former_depth) {
     run_in_c([] {
         weft_mutex_t m = WEFT_RECURSIVE_MUTEX_INITIALIZER;
         weft_cond_t c = WEFT_COND_INITIALIZER;

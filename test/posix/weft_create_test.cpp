@@ -21,7 +21,7 @@ using weft::testing::in_ms;
 using weft::testing::joined_in_c;
 using weft::testing::run_in_c;
 
-TEST(weft_create, gives_a_fiber_that_returns_to_who_joins_it) {
+TEST(weft_create, starts_a_fiber_whose_joiner_gets_its_result) {
     EXPECT_EQ(run_in_c([] {
                   auto f = [] { return as_pointer(42); };
                   return joined_in_c(begin_in_c(f));
@@ -29,7 +29,7 @@ TEST(weft_create, gives_a_fiber_that_returns_to_who_joins_it) {
               as_pointer(42));
 }
 
-TEST(weft_create, begins_nobody_before_its_caller_waits) {
+TEST(weft_create, starts_no_fiber_before_its_caller_waits) {
     run_in_c([] {
         bool began = false;
         auto f = [&] { began = true; };
@@ -41,7 +41,7 @@ TEST(weft_create, begins_nobody_before_its_caller_waits) {
     });
 }
 
-TEST(weft_create, says_that_there_is_no_stack_so_large) {
+TEST(weft_create, returns_EAGAIN_for_a_stack_that_is_too_large) {
     run_in_c([] {
         weft_attr_t attr;
         weft_attr_init(&attr);
@@ -71,7 +71,7 @@ struct one_stack_for_two {
     ~one_stack_for_two() { weft::default_stack_pool(bytes)->set_limits({}); }
 };
 
-TEST(weft_join, tells_of_one_that_found_no_stack_to_begin) {
+TEST(weft_join, returns_EAGAIN_for_a_fiber_that_found_no_stack) {
     run_in_c([] {
         const one_stack_for_two t;
         void* value = &value;
@@ -81,7 +81,7 @@ TEST(weft_join, tells_of_one_that_found_no_stack_to_begin) {
     });
 }
 
-TEST(weft_fiber_misuse, a_detached_one_that_finds_no_stack_ends_the_program) {
+TEST(weft_fiber_misuse, detached_fiber_that_finds_no_stack_aborts) {
     EXPECT_DEATH(run_in_c([] {
                      const one_stack_for_two t;
                      weft_detach(t.second);
@@ -90,7 +90,7 @@ TEST(weft_fiber_misuse, a_detached_one_that_finds_no_stack_ends_the_program) {
                  "weft: out of memory: no room for a detached fiber to begin: fiber");
 }
 
-TEST(weft_create, on_a_plain_thread_uses_a_loop_of_the_library) {
+TEST(weft_create, on_a_plain_thread_uses_the_librarys_loop) {
     std::atomic<int> ran{0};
     auto f = [&] {
         EXPECT_NE(std::this_thread::get_id(), std::thread::id());
@@ -106,7 +106,7 @@ TEST(weft_create, on_a_plain_thread_uses_a_loop_of_the_library) {
 
 // Nothing else orders the two, so that a race would be detected. In a process that has no such loop
 // yet.
-TEST(weft_create, on_two_plain_threads_uses_one_loop_that_both_see_whole) {
+TEST(weft_create, on_two_plain_threads_uses_one_fully_built_loop) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto creates = [] {
         static auto f = [] {};
@@ -126,7 +126,7 @@ TEST(weft_create, on_two_plain_threads_uses_one_loop_that_both_see_whole) {
     EXPECT_EXIT(creates(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST(weft_join, a_name_that_is_no_more_is_told_from_every_other) {
+TEST(weft_join, returns_ESRCH_for_an_id_no_longer_in_use) {
     run_in_c([] {
         auto f = [] {};
         const weft_t t = begin_in_c(f);
@@ -142,7 +142,7 @@ TEST(weft_join, a_name_that_is_no_more_is_told_from_every_other) {
     });
 }
 
-TEST(weft_join, keeps_no_memory_of_what_was_joined) {
+TEST(weft_join, frees_all_memory_of_joined_fibers) {
     run_in_c([] {
         const auto join_some = [] {
             static auto f = [] {};
@@ -156,11 +156,11 @@ TEST(weft_join, keeps_no_memory_of_what_was_joined) {
     });
 }
 
-TEST(weft_join, of_oneself_is_told) {
+TEST(weft_join, returns_EDEADLK_for_the_caller_itself) {
     run_in_c([] { EXPECT_EQ(weft_join(weft_self(), nullptr), EDEADLK); });
 }
 
-TEST(weft_join, in_a_circle_is_told_to_who_closes_it) {
+TEST(weft_join, returns_EDEADLK_when_it_would_close_a_cycle) {
     run_in_c([] {
         weft_t a = WEFT_NULL, b = WEFT_NULL, c = WEFT_NULL;
         auto joins_b = [&] { EXPECT_EQ(weft_join(b, nullptr), 0); };
@@ -176,7 +176,7 @@ TEST(weft_join, in_a_circle_is_told_to_who_closes_it) {
     });
 }
 
-TEST(weft_join, is_for_one_at_a_time) {
+TEST(weft_join, allows_one_joiner_at_a_time) {
     run_in_c([] {
         auto sleeps = [] { weft_usleep(2000); };
         const weft_t t = begin_in_c(sleeps);
@@ -201,7 +201,7 @@ TEST(weft_tryjoin, does_not_wait) {
     });
 }
 
-TEST(weft_timedjoin, gives_up_and_may_be_tried_again) {
+TEST(weft_timedjoin, times_out_and_can_be_repeated) {
     run_in_c([] {
         bool go_on = false;
         auto f = [&] {
@@ -218,7 +218,7 @@ TEST(weft_timedjoin, gives_up_and_may_be_tried_again) {
     });
 }
 
-TEST(weft_detach, lets_it_go_on_and_be_forgotten) {
+TEST(weft_detach, lets_the_fiber_finish_unjoined) {
     bool ran = false;
     run_in_c([&] {
         auto f = [&] { ran = true; };
@@ -232,7 +232,7 @@ TEST(weft_detach, lets_it_go_on_and_be_forgotten) {
     });
 }
 
-TEST(weft_detach, also_of_one_that_is_over) {
+TEST(weft_detach, works_on_a_done_fiber) {
     run_in_c([] {
         auto f = [] {};
         const weft_t t = begin_in_c(f);
@@ -242,7 +242,7 @@ TEST(weft_detach, also_of_one_that_is_over) {
     });
 }
 
-TEST(weft_self, is_the_name_that_its_maker_has) {
+TEST(weft_self, equals_the_id_its_creator_received) {
     run_in_c([] {
         weft_t inside = WEFT_NULL;
         auto f = [&] { inside = weft_self(); };
@@ -254,7 +254,7 @@ TEST(weft_self, is_the_name_that_its_maker_has) {
     EXPECT_EQ(weft_self(), WEFT_NULL);
 }
 
-TEST(weft_run, returns_when_all_have_ended) {
+TEST(weft_run, returns_when_all_fibers_are_done) {
     int ended = 0;
     static int* count;
     count = &ended;
@@ -275,7 +275,7 @@ TEST(weft_run, returns_when_all_have_ended) {
     EXPECT_EQ(ended, 3);
 }
 
-TEST(weft_run, is_refused_within_itself) {
+TEST(weft_run, returns_EBUSY_within_itself) {
     run_in_c([] {
         const weft_start_t nothing = [](void*) -> void* { return nullptr; };
         EXPECT_EQ(weft_run(nothing, nullptr, nullptr), EBUSY);
@@ -283,11 +283,11 @@ TEST(weft_run, is_refused_within_itself) {
     });
 }
 
-TEST(weft_run, gives_what_the_first_one_exits_with) {
+TEST(weft_run, returns_the_exit_value_of_the_first_fiber) {
     EXPECT_EQ(run_in_c([]() -> void* { weft_exit(as_pointer(7)); }), as_pointer(7));
 }
 
-TEST(weft_run_on, spreads_fibers_over_threads_which_share_locks) {
+TEST(weft_run_on, runs_fibers_on_threads_that_share_locks) {
     static weft_mutex_t lock = WEFT_MUTEX_INITIALIZER;
     static int count;
     count = 0;
@@ -316,7 +316,7 @@ TEST(weft_run_on, spreads_fibers_over_threads_which_share_locks) {
     EXPECT_EQ(result, as_pointer(1600));
 }
 
-TEST(weft_fiber, may_be_joined_by_any_thread) {
+TEST(weft_fiber, can_be_joined_by_any_thread) {
     auto f = [] {
         weft_usleep(1000);
         return as_pointer(3);
@@ -327,7 +327,7 @@ TEST(weft_fiber, may_be_joined_by_any_thread) {
     EXPECT_EQ(value, as_pointer(3));
 }
 
-TEST(weft_fiber, of_c_and_one_of_cpp_run_on_one_loop) {
+TEST(weft_fiber, of_c_shares_a_loop_with_a_cpp_fiber) {
     weft::testing::virtual_loop l;
     weft::fiber f(
         [] {
@@ -344,12 +344,12 @@ TEST(weft_fiber, of_c_and_one_of_cpp_run_on_one_loop) {
     EXPECT_GE(l.now(), weft::time_point(std::chrono::seconds(1)));
 }
 
-TEST(weft_fiber_misuse, exit_outside_of_one_ends_the_program) {
+TEST(weft_fiber_misuse, exit_outside_a_fiber_aborts) {
     EXPECT_DEATH(weft_exit(nullptr), "weft_exit outside of a fiber");
 }
 
-TEST(weft_fiber_misuse, an_exception_that_leaves_its_function_ends_the_program) {
-    EXPECT_DEATH(run_in_c([] { throw 1; }), "an exception left a fiber that nobody joins");
+TEST(weft_fiber_misuse, exception_that_leaves_its_function_aborts) {
+    EXPECT_DEATH(run_in_c([] { throw 1; }), "an exception left a fiber that is not joined");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using weft::testing::begin_in_c;
 using weft::testing::joined_in_c;
 using weft::testing::run_in_c;
 
-TEST(weft_key, has_a_value_for_each_fiber_and_thread) {
+TEST(weft_key, has_a_value_per_fiber_and_thread) {
     weft_key_t key;
     ASSERT_EQ(weft_key_create(&key, nullptr), 0);
     auto f = [&] {
@@ -42,7 +42,7 @@ TEST(weft_key, has_a_value_for_each_fiber_and_thread) {
     EXPECT_EQ(weft_setspecific(WEFT_KEYS_MAX, nullptr), EINVAL);
 }
 
-TEST(weft_key, destroys_what_is_set_when_its_fiber_ends_however_it_does) {
+TEST(weft_key, destroys_its_values_however_a_fiber_ends) {
     run_in_c([] {
         static std::string destroyed;
         destroyed.clear();
@@ -78,7 +78,7 @@ TEST(weft_key, destroys_what_is_set_when_its_fiber_ends_however_it_does) {
     });
 }
 
-TEST(weft_key, may_be_set_anew_by_a_destructor_which_is_then_called_again) {
+TEST(weft_key, set_in_its_destructor_calls_the_destructor_again) {
     run_in_c([] {
         static weft_key_t key;
         static int calls_of_it;
@@ -97,7 +97,7 @@ TEST(weft_key, may_be_set_anew_by_a_destructor_which_is_then_called_again) {
 }
 
 // As a thread's: a value that is set again after so many iterations is dropped, without a report.
-TEST(weft_key, has_four_rounds_of_destructors_that_set_it_again) {
+TEST(weft_key, has_four_destructor_rounds_when_set_again) {
     static weft_key_t again;
     static weft_key_t other;
     static int calls;
@@ -126,7 +126,7 @@ TEST(weft_key, has_four_rounds_of_destructors_that_set_it_again) {
     weft_key_delete(other);
 }
 
-TEST(weft_key, that_was_deleted_destroys_nothing_and_who_has_its_place_finds_nothing) {
+TEST(weft_key, deleted_destroys_nothing_and_its_successor_is_empty) {
     run_in_c([] {
         static int destroyed;
         destroyed = 0;
@@ -145,7 +145,7 @@ TEST(weft_key, that_was_deleted_destroys_nothing_and_who_has_its_place_finds_not
     });
 }
 
-TEST(weft_key, is_refused_when_there_are_no_more) {
+TEST(weft_key, create_returns_EAGAIN_when_none_are_left) {
     std::vector<weft_key_t> all;
     weft_key_t k;
     int error = 0;

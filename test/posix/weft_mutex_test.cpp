@@ -25,7 +25,7 @@ weft_mutex_t mutex_of_kind(int kind) {
     return m;
 }
 
-TEST(weft_mutex, is_held_by_one_at_a_time_in_the_order_of_arrival) {
+TEST(weft_mutex, is_owned_by_one_at_a_time_in_order_of_arrival) {
     run_in_c([] {
         weft_mutex_t m = WEFT_MUTEX_INITIALIZER;
         std::vector<int> order;
@@ -49,7 +49,7 @@ TEST(weft_mutex, is_held_by_one_at_a_time_in_the_order_of_arrival) {
     });
 }
 
-TEST(weft_mutex, that_is_held_is_busy_and_not_to_be_destroyed) {
+TEST(weft_mutex, is_busy_and_cannot_be_destroyed_while_locked) {
     run_in_c([] {
         weft_mutex_t m = WEFT_MUTEX_INITIALIZER;
         EXPECT_EQ(weft_mutex_lock(&m), 0);
@@ -72,7 +72,7 @@ TEST(weft_mutex, that_is_held_is_busy_and_not_to_be_destroyed) {
     });
 }
 
-TEST(weft_mutex, of_a_kind_that_is_not_recursive_tells_of_a_second_lock) {
+TEST(weft_mutex, returns_EDEADLK_on_relock_if_not_recursive) {
     run_in_c([] {
         for (const int kind : {WEFT_MUTEX_NORMAL, WEFT_MUTEX_ERRORCHECK}) {
             weft_mutex_t m = mutex_of_kind(kind);
@@ -87,7 +87,7 @@ TEST(weft_mutex, of_a_kind_that_is_not_recursive_tells_of_a_second_lock) {
     });
 }
 
-TEST(weft_mutex, that_is_recursive_is_free_when_it_was_unlocked_as_often) {
+TEST(weft_mutex, recursive_is_free_after_as_many_unlocks) {
     run_in_c([] {
         weft_mutex_t initialised = WEFT_RECURSIVE_MUTEX_INITIALIZER;
         weft_mutex_t made = mutex_of_kind(WEFT_MUTEX_RECURSIVE);
@@ -106,7 +106,7 @@ TEST(weft_mutex, that_is_recursive_is_free_when_it_was_unlocked_as_often) {
     });
 }
 
-TEST(weft_mutex, gives_up_at_the_moment_of_either_clock) {
+TEST(weft_mutex, times_out_by_either_clock) {
     run_in_c([] {
         weft_mutex_t m = WEFT_MUTEX_INITIALIZER;
         weft_mutex_lock(&m);
@@ -129,7 +129,7 @@ TEST(weft_mutex, gives_up_at_the_moment_of_either_clock) {
     });
 }
 
-TEST(weft_mutex, is_one_for_fibers_and_threads) {
+TEST(weft_mutex, works_between_fibers_and_threads) {
     weft_mutex_t m = WEFT_MUTEX_INITIALIZER;
     int count = 0;
     auto add = [&] {
@@ -148,14 +148,14 @@ TEST(weft_mutex, is_one_for_fibers_and_threads) {
     EXPECT_EQ(count, 2000);
 }
 
-TEST(weft_mutexattr, refuses_kinds_that_there_are_not) {
+TEST(weft_mutexattr, rejects_unknown_types) {
     weft_mutexattr_t attr;
     weft_mutexattr_init(&attr);
     EXPECT_EQ(weft_mutexattr_settype(&attr, 3), EINVAL);
     EXPECT_EQ(weft_mutexattr_settype(&attr, -1), EINVAL);
 }
 
-TEST(weft_mutex_misuse, a_fiber_that_ends_with_one_ends_the_program) {
+TEST(weft_mutex_misuse, fiber_that_ends_as_owner_aborts) {
     EXPECT_DEATH(run_in_c([] {
                      static weft_mutex_t m = WEFT_MUTEX_INITIALIZER;
                      weft_mutex_lock(&m);

@@ -56,7 +56,7 @@ TEST(weft_rwlock, admits_many_readers_or_one_writer) {
     });
 }
 
-TEST(weft_rwlock, lets_a_writer_go_before_readers_who_come_later) {
+TEST(weft_rwlock, admits_a_writer_before_later_readers) {
     run_in_c([] {
         weft_rwlock_t l = WEFT_RWLOCK_INITIALIZER;
         std::string order;

@@ -18,7 +18,7 @@ using weft::testing::joined_in_c;
 using weft::testing::run_in_c;
 using namespace std::chrono_literals;
 
-TEST(weft_sleep, lets_others_run_and_is_never_short) {
+TEST(weft_sleep, lets_others_run_and_is_never_too_short) {
     weft::testing::virtual_loop l;
     weft::fiber f(
         [&] {
@@ -39,7 +39,7 @@ TEST(weft_sleep, lets_others_run_and_is_never_short) {
     f.join();
 }
 
-TEST(weft_nanosleep, refuses_what_is_no_time) {
+TEST(weft_nanosleep, rejects_an_invalid_time) {
     for (const timespec t : {timespec{0, 1'000'000'000}, timespec{0, -1}, timespec{-1, 0}}) {
         errno = 0;
         EXPECT_EQ(weft_nanosleep(&t, nullptr), -1);
@@ -57,7 +57,7 @@ void use_up_memory() {
 }
 
 // Only a wait on a stack that is shared takes memory.
-TEST(weft_sleep, says_that_there_is_no_memory_to_wait_with) {
+TEST(weft_sleep, fails_with_ENOMEM_without_memory_to_wait) {
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer needs its address space";
     const auto sleeps = [] {
         weft_stacks_t* stacks = nullptr;

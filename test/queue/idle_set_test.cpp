@@ -8,13 +8,13 @@
 namespace weft {
 namespace {
 
-TEST(idle_set, names_nobody_when_nobody_sleeps) {
+TEST(idle_set, claims_no_worker_when_none_sleeps) {
     idle_set s(3);
     EXPECT_EQ(s.claim(), idle_set::none);
     EXPECT_FALSE(s.all_idle(s.look()));
 }
 
-TEST(idle_set, names_each_who_sleeps_once_and_then_he_searches) {
+TEST(idle_set, claims_each_sleeper_once_as_a_searcher) {
     idle_set s(2);
     s.announce(1, false);
     EXPECT_EQ(s.idle_count(), 1u);
@@ -26,7 +26,7 @@ TEST(idle_set, names_each_who_sleeps_once_and_then_he_searches) {
     EXPECT_EQ(s.searching_count(), 0u);
 }
 
-TEST(idle_set, lets_a_worker_wake_by_himself) {
+TEST(idle_set, lets_a_worker_wake_by_itself) {
     idle_set s(2);
     s.announce(0, false);
     EXPECT_TRUE(s.retract(0));
@@ -34,7 +34,7 @@ TEST(idle_set, lets_a_worker_wake_by_himself) {
     EXPECT_EQ(s.searching_count(), 0u);
 }
 
-TEST(idle_set, names_nobody_while_somebody_searches) {
+TEST(idle_set, claims_no_worker_while_another_searches) {
     idle_set s(4);
     ASSERT_TRUE(s.begin_search());
     s.announce(3, false);
@@ -43,7 +43,7 @@ TEST(idle_set, names_nobody_while_somebody_searches) {
     EXPECT_EQ(s.claim(), 3u);
 }
 
-TEST(idle_set, lets_half_of_the_workers_search_or_one) {
+TEST(idle_set, lets_half_of_the_workers_or_one_search) {
     for (const unsigned workers : {1u, 2u, 3u, 4u, 5u, 8u}) {
         idle_set s(workers);
         unsigned searching = 0;
@@ -53,7 +53,7 @@ TEST(idle_set, lets_half_of_the_workers_search_or_one) {
     }
 }
 
-TEST(idle_set, counts_who_announces_himself_as_one_who_searches_no_more) {
+TEST(idle_set, ends_the_search_of_a_worker_that_announces_sleep) {
     idle_set s(2);
     ASSERT_TRUE(s.begin_search());
     s.announce(0, true);
@@ -62,7 +62,7 @@ TEST(idle_set, counts_who_announces_himself_as_one_who_searches_no_more) {
     EXPECT_TRUE(s.retract(0));
 }
 
-TEST(idle_set, tells_that_all_sleep_and_slept_all_the_time) {
+TEST(idle_set, reports_that_all_sleep_and_slept_throughout) {
     idle_set s(2);
     s.announce(0, false);
     s.announce(1, false);
@@ -88,7 +88,7 @@ TEST(idle_set, finds_sleepers_among_many) {
     EXPECT_EQ(claimed, asleep);
 }
 
-TEST(idle_set_death, takes_no_more_workers_than_it_can_name) {
+TEST(idle_set_death, aborts_with_too_many_workers) {
     EXPECT_DEATH(idle_set(idle_set::most + 1), "too many workers");
 }
 

@@ -30,7 +30,7 @@ std::vector<int> drained(weft::forward_queue<item> q) {
 
 using ints = std::vector<int>;
 
-TEST(inbox, gives_all_at_once_in_order) {
+TEST(inbox, take_returns_all_in_order) {
     static constinit inbox<item> box;
     item a(1), b(2), c(3);
     EXPECT_TRUE(box.push(a));
@@ -42,7 +42,7 @@ TEST(inbox, gives_all_at_once_in_order) {
     EXPECT_EQ(drained(box.take()), ints{});
 }
 
-TEST(inbox, one_push_of_each_filling_owes_a_wake) {
+TEST(inbox, first_push_after_a_take_needs_a_wake) {
     inbox<item> box;
     item a(1), b(2);
     for (int round = 0; round < 3; ++round) {
@@ -52,7 +52,7 @@ TEST(inbox, one_push_of_each_filling_owes_a_wake) {
     }
 }
 
-TEST(inbox, nobody_wakes_an_owner_who_watches) {
+TEST(inbox, push_needs_no_wake_while_the_owner_watches) {
     inbox<item> box;
     item a(1), b(2);
     EXPECT_EQ(drained(box.take_and_watch()), ints{});
@@ -73,7 +73,7 @@ TEST(inbox, nobody_wakes_an_owner_who_watches) {
     EXPECT_EQ(drained(box.take()), ints{1});
 }
 
-TEST(inbox, counts_the_wakes_that_were_owed) {
+TEST(inbox, counts_the_wakes_that_were_needed) {
     inbox<item> box;
     item a(1), b(2);
     std::size_t owed = 0;
@@ -89,7 +89,7 @@ TEST(inbox, counts_the_wakes_that_were_owed) {
     EXPECT_LT(owed, 16u);
 }
 
-TEST(inbox, what_was_taken_can_be_pushed_again_at_once) {
+TEST(inbox, accepts_a_taken_element_again_at_once) {
     inbox<item> box;
     item a(1), b(2);
     EXPECT_TRUE(box.push(a));
@@ -135,11 +135,11 @@ void converse(bool watch) {
     EXPECT_GE(wakes.load(), 1);
 }
 
-TEST(inbox, loses_nothing_and_no_wake_between_threads) { converse(false); }
-TEST(inbox, loses_nothing_and_no_wake_when_watched) { converse(true); }
+TEST(inbox, loses_no_element_and_no_wake_between_threads) { converse(false); }
+TEST(inbox, loses_no_element_and_no_wake_when_watched) { converse(true); }
 
 #if GTEST_HAS_DEATH_TEST
-TEST(inbox_death, a_check_finds_a_circle) {
+TEST(inbox_death, check_detects_a_cycle) {
     inbox<item> box;
     item a(1), b(2), c(3);
     static_cast<void>(box.push(a));
@@ -154,7 +154,7 @@ TEST(inbox_death, a_check_finds_a_circle) {
 }
 
 #if WEFT_DEBUG
-TEST(inbox_death, an_element_is_in_one_queue_at_most) {
+TEST(inbox_death, aborts_when_a_queued_element_is_pushed_again) {
     inbox<item> box;
     item a(1);
     static_cast<void>(box.push(a));
@@ -162,7 +162,7 @@ TEST(inbox_death, an_element_is_in_one_queue_at_most) {
     drained(box.take());
 }
 
-TEST(inbox_death, is_not_destroyed_with_something_in_it) {
+TEST(inbox_death, aborts_when_destroyed_with_elements) {
     item a(1);
     EXPECT_DEATH(
         {

@@ -29,7 +29,7 @@ void turn(ring<int>& r, std::size_t times) {
     }
 }
 
-TEST(ring, has_no_memory_at_first) {
+TEST(ring, allocates_nothing_at_first) {
     static constinit ring<int> r;
     EXPECT_TRUE(r.empty());
     EXPECT_EQ(r.count(), 0u);
@@ -39,7 +39,7 @@ TEST(ring, has_no_memory_at_first) {
     EXPECT_EQ(r.capacity(), 0u);
 }
 
-TEST(ring, is_first_in_first_out_across_its_seam) {
+TEST(ring, is_first_in_first_out_across_the_wraparound) {
     ring<int> r;
     int in = 0, out = 0;
     for (int round = 0; round < 1000; ++round) {
@@ -50,7 +50,7 @@ TEST(ring, is_first_in_first_out_across_its_seam) {
     EXPECT_EQ(r.capacity(), ring<int>::least_count);
 }
 
-TEST(ring, what_is_pushed_in_front_comes_first) {
+TEST(ring, pops_elements_pushed_to_the_front_first) {
     ring<int> r;
     for (int n = 0; n < 40; ++n) r.push_front(n);
     for (int n = 39; n >= 0; --n) ASSERT_EQ(r.pop_front(), n);
@@ -60,7 +60,7 @@ TEST(ring, what_is_pushed_in_front_comes_first) {
     EXPECT_EQ(r.pop_front(), 2);
 }
 
-TEST(ring, doubles_when_it_is_full) {
+TEST(ring, doubles_when_full) {
     ring<std::size_t> r;
     std::size_t capacity = ring<std::size_t>::least_count;
     for (std::size_t n = 0; n < 5000; ++n) {
@@ -72,14 +72,14 @@ TEST(ring, doubles_when_it_is_full) {
     drain(r);
 }
 
-TEST(ring, a_tried_push_grows_as_well) {
+TEST(ring, try_push_grows_too) {
     ring<int> r;
     for (int n = 0; n < 1000; ++n) EXPECT_TRUE(r.try_push_back(n));
     r.check();
     for (int n = 0; n < 1000; ++n) ASSERT_EQ(r.pop_front(), n);
 }
 
-TEST(ring, looks_ahead_without_taking) {
+TEST(ring, indexes_ahead_without_popping) {
     ring<int> r;
     for (int n = 0; n < 10; ++n) r.push_back(n);
     for (int n = 0; n < 10; ++n) {
@@ -89,7 +89,7 @@ TEST(ring, looks_ahead_without_taking) {
     }
 }
 
-TEST(ring, gives_back_what_was_too_large_for_long) {
+TEST(ring, shrinks_when_oversized_for_long) {
     ring<int> r;
     for (int n = 0; n < 1024; ++n) r.push_back(n);
     drain(r);
@@ -101,7 +101,7 @@ TEST(ring, gives_back_what_was_too_large_for_long) {
     r.check();
 }
 
-TEST(ring, gives_its_blocks_back) {
+TEST(ring, releases_its_blocks) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     const std::size_t before = weft::block_cache::stats().used_bytes;
     {
@@ -112,7 +112,7 @@ TEST(ring, gives_its_blocks_back) {
     EXPECT_EQ(weft::block_cache::stats().used_bytes, before);
 }
 
-TEST(ring, that_was_large_gives_its_pages_back_to_the_system) {
+TEST(ring, returns_the_pages_of_a_large_buffer_to_the_system) {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     void* at;
     {
@@ -126,7 +126,7 @@ TEST(ring, that_was_large_gives_its_pages_back_to_the_system) {
     EXPECT_EQ(errno, ENOMEM);
 }
 
-TEST(ring, keeps_what_a_returning_burst_needs) {
+TEST(ring, keeps_the_capacity_a_repeated_burst_needs) {
     ring<int> r;
     for (int round = 0; round < 200; ++round) {
         for (int n = 0; n < 1000; ++n) r.push_back(n);
@@ -136,7 +136,7 @@ TEST(ring, keeps_what_a_returning_burst_needs) {
     }
 }
 
-TEST(ring, keeps_what_is_reserved) {
+TEST(ring, keeps_its_reserved_capacity) {
     ring<int> r;
     r.reserve(1000);
     EXPECT_EQ(r.capacity(), 1024u);
@@ -149,7 +149,7 @@ TEST(ring, keeps_what_is_reserved) {
     EXPECT_EQ(r.capacity(), ring<int>::least_count);
 }
 
-TEST(ring, a_trim_keeps_what_is_in_it) {
+TEST(ring, trim_keeps_the_elements) {
     ring<int> r;
     for (int n = 0; n < 1000; ++n) r.push_back(n);
     for (int n = 0; n < 960; ++n) r.pop_front();
@@ -159,7 +159,7 @@ TEST(ring, a_trim_keeps_what_is_in_it) {
     for (int n = 960; n < 1000; ++n) ASSERT_EQ(r.pop_front(), n);
 }
 
-TEST(ring, a_push_without_memory_changes_nothing) {
+TEST(ring, failed_reserve_changes_nothing) {
     ring<int> r;
     r.push_back(1);
     EXPECT_THROW(r.reserve(SIZE_MAX / 2), std::bad_alloc);
@@ -169,7 +169,7 @@ TEST(ring, a_push_without_memory_changes_nothing) {
     EXPECT_EQ(r.pop_front(), 1);
 }
 
-TEST(ring, holds_what_can_only_be_moved_and_destroys_it) {
+TEST(ring, supports_and_destroys_move_only_elements) {
     auto shared = std::make_shared<int>(1);
     {
         ring<std::shared_ptr<int>> r;
@@ -186,7 +186,7 @@ TEST(ring, holds_what_can_only_be_moved_and_destroys_it) {
 }
 
 // The same as a deque does, over random operations.
-TEST(ring, does_what_a_sequence_does) {
+TEST(ring, matches_a_deque_under_random_operations) {
     ring<std::uint64_t> r;
     std::deque<std::uint64_t> model;
     std::uint64_t seed = 11;
@@ -215,7 +215,7 @@ TEST(ring, does_what_a_sequence_does) {
 }
 
 #if WEFT_DEBUG && GTEST_HAS_DEATH_TEST
-TEST(ring_death, there_is_nothing_beyond_the_end) {
+TEST(ring_death, aborts_on_access_beyond_the_end) {
     ring<int> r;
     EXPECT_DEATH(r.pop_front(), "ring: pop of an empty one");
     r.push_back(1);

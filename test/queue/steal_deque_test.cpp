@@ -33,7 +33,7 @@ std::array<loot, N> numbered() {
     return all;
 }
 
-TEST(steal_deque, gives_the_owner_the_last_and_a_thief_the_first) {
+TEST(steal_deque, owner_pops_the_last_and_thief_steals_the_first) {
     steal_deque<loot> deque;
     auto all = numbered<4>();
     for (loot& x : all) deque.push(x);
@@ -46,7 +46,7 @@ TEST(steal_deque, gives_the_owner_the_last_and_a_thief_the_first) {
     deque.check();
 }
 
-TEST(steal_deque, gives_the_owner_a_certain_one_only_where_it_is_the_last) {
+TEST(steal_deque, try_pop_takes_a_given_entry_only_if_it_is_last) {
     weft::detail::steal_core deque(4, asymmetric_fence());
     int a = 0, b = 0;
     ASSERT_TRUE(deque.try_push(&a));
@@ -59,7 +59,7 @@ TEST(steal_deque, gives_the_owner_a_certain_one_only_where_it_is_the_last) {
     EXPECT_EQ(deque.pop(), &a);
 }
 
-TEST(steal_deque, is_empty_to_both_when_it_is) {
+TEST(steal_deque, is_empty_for_owner_and_thief) {
     steal_deque<loot> deque;
     const auto find_nothing = [&] {
         EXPECT_TRUE(deque.empty());
@@ -81,7 +81,7 @@ TEST(steal_deque, is_empty_to_both_when_it_is) {
     find_nothing();
 }
 
-TEST(steal_deque, tells_a_thief_that_somebody_was_first) {
+TEST(steal_deque, reports_a_steal_lost_to_another_thief) {
     steal_deque<loot> deque;
     auto all = numbered<2>();
     for (loot& x : all) deque.push(x);
@@ -94,7 +94,7 @@ TEST(steal_deque, tells_a_thief_that_somebody_was_first) {
     EXPECT_EQ(deque.pop(), &all[1]);
 }
 
-TEST(steal_deque, tells_a_thief_that_the_owner_was_first) {
+TEST(steal_deque, reports_a_steal_lost_to_the_owner) {
     steal_deque<loot> deque;
     loot x;
     deque.push(x);
@@ -121,7 +121,7 @@ TEST(steal_deque, grows_and_keeps_the_order) {
     EXPECT_TRUE(deque.empty());
 }
 
-TEST(steal_deque, grows_no_more_when_it_is_emptied_as_fast) {
+TEST(steal_deque, stops_growing_when_emptied_as_fast) {
     steal_deque<loot> deque(3);
     auto all = numbered<4>();
     for (unsigned round = 0; round < 1'000; ++round) {
@@ -132,7 +132,7 @@ TEST(steal_deque, grows_no_more_when_it_is_emptied_as_fast) {
     deque.check();
 }
 
-TEST(steal_deque, refuses_what_no_memory_could_hold) {
+TEST(steal_deque, rejects_a_push_without_enough_memory) {
     steal_deque<loot> deque(PTRDIFF_MAX);
     loot x;
     EXPECT_FALSE(deque.try_push(x));
@@ -141,7 +141,7 @@ TEST(steal_deque, refuses_what_no_memory_could_hold) {
     deque.check();
 }
 
-TEST(steal_deque, shows_what_would_be_popped_next) {
+TEST(steal_deque, peek_returns_the_entries_popped_next) {
     steal_deque<loot> deque(4);
     EXPECT_EQ(deque.peek(0), nullptr);
     auto all = numbered<6>();
@@ -201,14 +201,14 @@ void pillage(unsigned entries, asymmetric_fence fence, std::size_t first_count) 
     EXPECT_EQ(twice, 0u);
 }
 
-TEST(steal_deque, gives_each_of_many_entries_to_one) { pillage(1'000'000, {}, 2); }
+TEST(steal_deque, gives_each_of_many_entries_to_one_thread) { pillage(1'000'000, {}, 2); }
 
-TEST(steal_deque, gives_each_of_many_entries_to_one_where_the_owner_has_a_fence) {
+TEST(steal_deque, gives_each_of_many_entries_once_with_an_owner_fence) {
     pillage(weft::testing::slow ? 100'000 : 1'000'000, asymmetric_fence::full(), 256);
 }
 
 // Two owners steal from each other by rounds of one fence.
-TEST(steal_deque, lets_owners_rob_each_other) {
+TEST(steal_deque, lets_two_owners_steal_from_each_other) {
     const unsigned entries = weft::testing::slow ? 20'000 : 200'000;
     std::array<std::vector<loot>, 2> all{std::vector<loot>(entries), std::vector<loot>(entries)};
     std::array<steal_deque<loot>, 2> deques;
@@ -233,7 +233,7 @@ TEST(steal_deque, lets_owners_rob_each_other) {
 }
 
 #if GTEST_HAS_DEATH_TEST && WEFT_DEBUG
-TEST(steal_deque_death, is_not_destroyed_with_something_in_it) {
+TEST(steal_deque_death, aborts_when_destroyed_with_entries) {
     loot x;
     EXPECT_DEATH(
         {

@@ -146,7 +146,7 @@ void other_thread() {
 }
 
 void blocking_call() {
-    must(blocking([] { return 7; }) == 7);
+    must(run_blocking([] { return 7; }) == 7);
 }
 
 // A thread on no loop is served by the library's own.

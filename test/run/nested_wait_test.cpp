@@ -20,7 +20,7 @@ struct says_when_destroyed {
     ~says_when_destroyed() { deaths += name; }
 };
 
-TEST(nested_wait, suspends_the_fiber_with_all_the_coroutines_that_stand_on_it) {
+TEST(nested_wait, suspends_the_fiber_with_all_its_nested_coroutines) {
     testing::virtual_loop l;
     std::vector<int> got;
     bool other_ran_meanwhile = false;
@@ -79,7 +79,7 @@ TEST(nested_wait, keeps_an_exception_that_is_being_handled) {
     EXPECT_EQ(caught, 7);
 }
 
-TEST(nested_wait, ends_by_a_stop_innermost_first) {
+TEST(nested_wait, unwinds_innermost_first_on_a_stop) {
     testing::virtual_loop l;
     std::string deaths;
     fiber f(
@@ -98,7 +98,7 @@ TEST(nested_wait, ends_by_a_stop_innermost_first) {
     EXPECT_TRUE(f.join().stopped());
 }
 
-TEST(nested_wait, ends_with_its_loop_even_under_a_shield) {
+TEST(nested_wait, is_unwound_with_its_loop_even_under_a_shield) {
     std::string deaths;
     {
         loop l;

@@ -21,7 +21,7 @@ TEST(run, returns_what_the_function_returns) {
     run([] {});
 }
 
-TEST(run, calls_a_function_that_may_be_called_once_only) {
+TEST(run, calls_a_function_that_can_be_called_only_once) {
     struct once {
         std::unique_ptr<int> p;
         int operator()() && { return *p; }
@@ -29,17 +29,17 @@ TEST(run, calls_a_function_that_may_be_called_once_only) {
     EXPECT_EQ(run(once{std::make_unique<int>(3)}), 3);
 }
 
-TEST(run, is_a_fiber_named_main_unless_told_otherwise) {
+TEST(run, is_a_fiber_named_main_by_default) {
     EXPECT_EQ(run([] { return std::string(this_fiber::name()); }), "main");
     EXPECT_EQ(run([] { return std::string(this_fiber::name()); }, {.name = "other"}), "other");
 }
 
-TEST(run, begins_by_itself_whenever_it_is_told_to_be_launched) {
+TEST(run, starts_by_itself_with_every_launch_option) {
     for (const launch when : {launch::post, launch::dispatch, launch::deferred})
         EXPECT_EQ(run([] { return 1; }, {.launch = when}), 1);
 }
 
-TEST(run, throws_what_leaves_the_function) {
+TEST(run, rethrows_what_leaves_the_function) {
     EXPECT_THROW(run([]() -> int { throw std::out_of_range("far"); }), std::out_of_range);
     EXPECT_FALSE(this_fiber::exists());
     EXPECT_EQ(run([] { return 1; }), 1) << "the thread is as before";
@@ -60,7 +60,7 @@ TEST(run, throws_stopped_if_it_was_stopped) {
     }
 }
 
-TEST(run, returns_when_all_that_it_began_has_ended) {
+TEST(run, returns_when_all_that_it_started_is_done) {
     bool ended = false;
     run([&] {
         fiber([&] {
@@ -71,7 +71,7 @@ TEST(run, returns_when_all_that_it_began_has_ended) {
     EXPECT_TRUE(ended);
 }
 
-TEST(run, may_be_had_again_and_again) {
+TEST(run, can_be_called_repeatedly) {
     for (int i = 0; i < 100; ++i)
         EXPECT_EQ(run([i] {
                       this_fiber::yield();

@@ -23,9 +23,9 @@
 namespace {
 
 using namespace std::chrono_literals;
-using weft::blocking;
 using weft::blocking_pool;
 using weft::fiber;
+using weft::run_blocking;
 
 // A door at which a call waits until it is opened.
 class door {
@@ -49,39 +49,39 @@ void on_a_loop(F f) {
     l.run();
 }
 
-TEST(blocking, runs_on_the_caller_where_there_is_no_memory_for_a_thread) {
+TEST(blocking, runs_on_the_caller_without_memory_for_a_thread) {
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer has operators of its own";
     blocking_pool p;
     static_cast<void>(weft::detail::this_thread_host());  // made before
     const auto here = std::this_thread::get_id();
     const auto call = [&] {
         const weft::testing::allocation_fails no_memory(1);
-        return blocking([] { return std::this_thread::get_id(); }, p);
+        return run_blocking([] { return std::this_thread::get_id(); }, p);
     };
     EXPECT_EQ(call(), here);
     EXPECT_EQ(p.thread_count(), 0u);
-    EXPECT_NE(blocking([] { return std::this_thread::get_id(); }, p), here);
+    EXPECT_NE(run_blocking([] { return std::this_thread::get_id(); }, p), here);
 }
 
-TEST(blocking, keeps_a_thread_for_as_long_as_it_is_told) {
+TEST(blocking, keeps_an_idle_thread_for_its_idle_timeout) {
     blocking_pool p({.idle_time = weft::duration::max()});
-    blocking([] {}, p);
+    run_blocking([] {}, p);
     for (int n = 0; n != 2000; ++n) {
         ASSERT_EQ(p.thread_count(), 1u);
         std::this_thread::yield();
     }
 }
 
-TEST(blocking, runs_on_another_thread_and_gives_what_it_returned) {
+TEST(blocking, runs_on_another_thread_and_returns_the_result) {
     on_a_loop([] {
         const auto here = std::this_thread::get_id();
-        EXPECT_NE(blocking([] { return std::this_thread::get_id(); }), here);
+        EXPECT_NE(run_blocking([] { return std::this_thread::get_id(); }), here);
         EXPECT_EQ(std::this_thread::get_id(), here);
-        EXPECT_EQ(*blocking([] { return std::make_unique<int>(7); }), 7);
+        EXPECT_EQ(*run_blocking([] { return std::make_unique<int>(7); }), 7);
         int changed = 0;
-        blocking([&] { changed = 1; });
+        run_blocking([&] { changed = 1; });
         EXPECT_EQ(changed, 1);
-        EXPECT_EQ(&blocking([&]() -> int& { return changed; }), &changed);
+        EXPECT_EQ(&run_blocking([&]() -> int& { return changed; }), &changed);
     });
 }
 
@@ -92,7 +92,7 @@ TEST(blocking, lets_the_loop_run_meanwhile) {
             d.wait_until_somebody_stands_here();
             d.open();
         });
-        blocking([&] { d.pass(); });
+        run_blocking([&] { d.pass(); });
         other.join();
     });
 }
@@ -103,17 +103,17 @@ TEST(blocking, serves_a_task_and_a_plain_thread) {
             co_await weft::async_run_blocking([] { return 2; });
     };
     EXPECT_EQ(weft::sync_wait(t()), 3);
-    EXPECT_EQ(blocking([] { return 4; }), 4);
+    EXPECT_EQ(run_blocking([] { return 4; }), 4);
 }
 
-TEST(blocking, throws_what_leaves_the_call) {
+TEST(blocking, rethrows_the_exception_of_the_call) {
     on_a_loop([] {
-        EXPECT_THROW(blocking([] { throw std::runtime_error("x"); }), std::runtime_error);
-        EXPECT_THROW(blocking([]() -> int { throw 7; }), int);
+        EXPECT_THROW(run_blocking([] { throw std::runtime_error("x"); }), std::runtime_error);
+        EXPECT_THROW(run_blocking([]() -> int { throw 7; }), int);
     });
 }
 
-TEST(blocking, has_so_many_threads_at_most) {
+TEST(blocking, runs_no_more_threads_than_its_limit) {
     blocking_pool pool({.max_threads = 3});
     std::atomic<int> now{0};
     std::atomic<int> most{0};
@@ -121,7 +121,7 @@ TEST(blocking, has_so_many_threads_at_most) {
         std::vector<fiber> all;
         for (int i = 0; i < 50; ++i)
             all.emplace_back([&] {
-                blocking(
+                run_blocking(
                     [&] {
                         const int n = ++now;
                         for (int m = most; m < n && !most.compare_exchange_weak(m, n);) {
@@ -138,24 +138,24 @@ TEST(blocking, has_so_many_threads_at_most) {
     EXPECT_EQ(pool.waiting_count(), 0u);
 }
 
-TEST(blocking, threads_go_when_there_is_nothing_to_do) {
+TEST(blocking, threads_end_when_they_are_idle) {
     blocking_pool pool({.max_threads = 4, .idle_time = 1ms});
-    blocking([] {}, pool);
+    run_blocking([] {}, pool);
     for (int i = 0; pool.thread_count() != 0 && i < 5000; ++i) std::this_thread::sleep_for(1ms);
     EXPECT_EQ(pool.thread_count(), 0u);
-    EXPECT_EQ(blocking([] { return 1; }, pool), 1);
+    EXPECT_EQ(run_blocking([] { return 1; }, pool), 1);
 }
 
-TEST(blocking, a_stop_ends_the_wait_of_a_call_that_has_not_begun) {
+TEST(blocking, a_stop_ends_the_wait_for_a_call_not_yet_started) {
     blocking_pool pool({.max_threads = 1});
     on_a_loop([&] {
         door d;
-        fiber first([&] { blocking([&] { d.pass(); }, pool); });
+        fiber first([&] { run_blocking([&] { d.pass(); }, pool); });
         bool ran = false;
         bool stopped = false;
         fiber second([&] {
             try {
-                blocking([&] { ran = true; }, pool);
+                run_blocking([&] { ran = true; }, pool);
             } catch (const weft::stopped&) {
                 stopped = true;
             }
@@ -170,12 +170,12 @@ TEST(blocking, a_stop_ends_the_wait_of_a_call_that_has_not_begun) {
     });
 }
 
-TEST(blocking, a_stop_leaves_alone_a_call_that_has_begun) {
+TEST(blocking, a_stop_does_not_end_a_call_already_started) {
     on_a_loop([] {
         door d;
         int got = 0;
         fiber f([&] {
-            got = blocking([&] {
+            got = run_blocking([&] {
                 d.pass();
                 return 5;
             });
@@ -192,7 +192,7 @@ TEST(blocking, a_stop_leaves_alone_a_call_that_has_begun) {
 }
 
 // The call uses memory of the frame, so the frame stays until the call is done.
-TEST(blocking, a_frame_that_is_destroyed_waits_for_its_call) {
+TEST(blocking, a_destroyed_frame_waits_for_its_call) {
     door d;
     std::atomic<bool> over{false};
     std::thread opener;
@@ -202,7 +202,7 @@ TEST(blocking, a_frame_that_is_destroyed_waits_for_its_call) {
             [&] {
                 const weft::shield held;
                 std::string mine(1000, 'x');
-                blocking([&] {
+                run_blocking([&] {
                     d.pass();
                     mine.assign(1000, 'y');
                     over = true;
@@ -221,7 +221,7 @@ TEST(blocking, a_frame_that_is_destroyed_waits_for_its_call) {
     opener.join();
 }
 
-TEST(blocking, runs_what_nobody_waits_for) {
+TEST(blocking, runs_a_posted_call_that_has_no_waiter) {
     door d;
     blocking_pool pool;  // destroyed first, when its call is done
     EXPECT_TRUE(pool.post([&, own = std::make_unique<int>(1)] { d.pass(); }));
@@ -229,7 +229,7 @@ TEST(blocking, runs_what_nobody_waits_for) {
     d.open();
 }
 
-TEST(blocking, says_of_what_nobody_waits_for_that_there_is_no_memory) {
+TEST(blocking, refuses_a_posted_call_when_there_is_no_memory) {
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer has operators of its own";
     blocking_pool pool;
     for (const long n : {1, 2}) {  // for the call, and for a thread
@@ -240,14 +240,14 @@ TEST(blocking, says_of_what_nobody_waits_for_that_there_is_no_memory) {
     EXPECT_EQ(pool.waiting_count(), 0u);
 }
 
-TEST(blocking, a_thousand_calls_from_two_loops_lose_none) {
+TEST(blocking, loses_none_of_a_thousand_calls_from_two_loops) {
     blocking_pool pool({.max_threads = 4});
     std::atomic<int> sum{0};
     auto half = [&] {
         weft::loop l;
         std::vector<fiber> all;
         for (int i = 0; i < 500; ++i)
-            all.emplace_back([&] { sum += blocking([] { return 1; }, pool); },
+            all.emplace_back([&] { sum += run_blocking([] { return 1; }, pool); },
                              weft::fiber_options{.on = &l});
         l.run();
     };

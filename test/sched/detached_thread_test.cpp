@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-TEST(detached_thread, runs_the_function_elsewhere_and_takes_no_signals) {
+TEST(detached_thread, runs_on_another_thread_with_signals_blocked) {
     struct seen {
         std::thread::id where;
         bool blocked[2] = {};
@@ -34,7 +34,7 @@ TEST(detached_thread, runs_the_function_elsewhere_and_takes_no_signals) {
     EXPECT_TRUE(there.blocked[0] && there.blocked[1]);
 }
 
-TEST(detached_thread, leaves_the_signals_of_its_beginner_as_they_were) {
+TEST(detached_thread, keeps_the_signal_mask_of_its_creator) {
     ::sigset_t before;
     ::sigset_t after;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
@@ -52,7 +52,7 @@ TEST(detached_thread, leaves_the_signals_of_its_beginner_as_they_were) {
 }
 
 // More than other tests have left behind, which may end meanwhile.
-TEST(detached_thread, is_counted_while_it_is_in_its_function) {
+TEST(detached_thread, is_counted_while_its_function_runs) {
     constexpr unsigned many = 40;
     static std::atomic<unsigned> begun;
     static std::atomic<bool> goes;

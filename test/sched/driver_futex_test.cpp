@@ -25,7 +25,7 @@ TEST(driver_futex, remembers_a_wake_that_came_before_the_wait) {
     EXPECT_GE(d.now(), until) << "two wakes that nobody saw are one";
 }
 
-TEST(driver_futex, never_comes_back_early) {
+TEST(driver_futex, never_returns_early) {
     driver_futex d;
     for (const duration step : {duration(-1h), duration(0), duration(1), duration(300us)}) {
         const time_point until = d.now() + step;
@@ -43,7 +43,7 @@ TEST(driver_futex, is_woken_by_another_thread) {
     }
 }
 
-TEST(driver_futex, may_go_as_soon_as_its_loop_was_woken) {
+TEST(driver_futex, can_be_destroyed_as_soon_as_its_loop_is_woken) {
     for (int i = 0; i < 100; ++i) {
         auto d = std::make_unique<driver_futex>();
         std::thread other([&d = *d] { d.wake(); });
@@ -67,14 +67,14 @@ TEST(driver_futex, has_a_handle_that_is_readable_from_a_wake_to_the_next_wait) {
     }
 }
 
-TEST(driver_futex, has_a_handle_that_never_blocks_and_is_not_for_other_programs) {
+TEST(driver_futex, has_a_handle_that_is_nonblocking_and_close_on_exec) {
     driver_futex d;
     const int fd = d.native_handle();
     EXPECT_NE(::fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
     EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
 }
 
-TEST(driver_futex, makes_its_handle_readable_anew_for_each_wake_after_one_forgotten) {
+TEST(driver_futex, makes_its_handle_readable_again_after_a_forgotten_wake) {
     driver_futex d;
     const int fd = d.native_handle();
     for (int i = 0; i < 3; ++i) {

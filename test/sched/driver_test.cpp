@@ -29,7 +29,7 @@ TEST(driver, is_asked_to_wait_until_the_earliest_deadline) {
     soon.join();
 }
 
-TEST(driver, is_not_asked_while_something_is_ready) {
+TEST(driver, is_not_asked_to_wait_while_something_is_ready) {
     manual_driver::record seen;
     loop l(std::make_unique<manual_driver>(seen));
     fiber f(
@@ -52,7 +52,7 @@ TEST(driver, is_woken_once_for_a_burst_of_posts) {
     EXPECT_EQ(ran, 10);
 }
 
-TEST(driver, is_woken_by_nothing_that_the_loop_itself_runs) {
+TEST(driver, is_not_woken_by_what_its_own_loop_runs) {
     manual_driver::record seen;
     loop l(std::make_unique<manual_driver>(seen));
     fiber child([] { this_fiber::sleep_for(1ms); }, {.on = &l});

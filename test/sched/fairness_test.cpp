@@ -58,7 +58,7 @@ void post_from_outside(On& on, F f) {
     std::thread([&] { on.post(f); }).join();
 }
 
-TEST(fairness, a_loop_looks_at_what_others_post_once_in_sixty_four_turns) {
+TEST(fairness, a_loop_checks_remote_posts_once_in_sixty_four_turns) {
     loop l;
     busy_function busy;
     long ran_at = 0;
@@ -75,7 +75,7 @@ TEST(fairness, a_loop_looks_at_what_others_post_once_in_sixty_four_turns) {
     EXPECT_LE(ran_at - 1000, 2 * 64);
 }
 
-TEST(fairness, a_loop_fires_what_is_due_however_busy_it_is) {
+TEST(fairness, a_loop_fires_due_timers_however_busy_it_is) {
     loop l;
     busy_function busy;
     std::vector<fiber> yielding;
@@ -103,7 +103,7 @@ TEST(fairness, a_loop_fires_what_is_due_however_busy_it_is) {
     EXPECT_LE(due_at == 0 ? 0 : busy.turns - due_at, 2 * 64);
 }
 
-TEST(fairness, a_worker_takes_the_eldest_of_its_own_once_in_ten_milliseconds) {
+TEST(fairness, a_worker_runs_its_oldest_entry_once_in_ten_milliseconds) {
     pool p(1);
     busy_function busy;
     long first_ran_at = give_up;
@@ -131,7 +131,7 @@ TEST(fairness, a_worker_takes_the_eldest_of_its_own_once_in_ten_milliseconds) {
     EXPECT_LE(second_due_at == 0 ? 0 : second_ran_at - second_due_at, 2 * 256);
 }
 
-TEST(fairness, a_worker_looks_at_the_inbox_once_in_sixteen_takes) {
+TEST(fairness, a_worker_checks_its_inbox_once_in_sixteen_pops) {
     pool p(1);
     busy_function busy;
     long ran_at = give_up;
@@ -147,7 +147,7 @@ TEST(fairness, a_worker_looks_at_the_inbox_once_in_sixteen_takes) {
     EXPECT_LE(ran_at - 1000, 2 * 16);
 }
 
-TEST(fairness, neither_the_inbox_nor_the_deque_of_a_worker_hides_the_other) {
+TEST(fairness, neither_inbox_nor_deque_of_a_worker_starves_the_other) {
     pool p(1);
     busy_function busy;
     long ran_at = give_up;
@@ -184,7 +184,7 @@ struct busy_strand {
               {.on = &on}) {}
 };
 
-TEST(fairness, as_many_busy_strands_as_workers_leave_others_their_turn) {
+TEST(fairness, as_many_busy_strands_as_workers_do_not_starve_others) {
     for (const unsigned workers : {1u, 2u}) {
         pool p(workers);
         std::atomic<bool> over = false;
@@ -207,7 +207,7 @@ TEST(fairness, as_many_busy_strands_as_workers_leave_others_their_turn) {
     }
 }
 
-TEST(fairness, busy_strands_of_one_worker_go_round) {
+TEST(fairness, busy_strands_on_one_worker_share_its_turns) {
     constexpr int count = 8;
     pool p(1);
     std::atomic<bool> over = false;
@@ -233,7 +233,7 @@ TEST(fairness, busy_strands_of_one_worker_go_round) {
     }
 }
 
-TEST(fairness, a_strand_looks_at_what_others_post_once_in_sixty_four_turns) {
+TEST(fairness, a_strand_checks_remote_posts_once_in_sixty_four_turns) {
     pool p(1);
     strand s(p);
     busy_function busy;
@@ -252,7 +252,7 @@ TEST(fairness, a_strand_looks_at_what_others_post_once_in_sixty_four_turns) {
 
 // A turn of a strand is 64 turns of its flows: a worker makes fewer of such turns between two
 // checks.
-TEST(fairness, a_worker_whose_turns_are_long_looks_at_its_timers_all_the_same) {
+TEST(fairness, a_worker_with_long_turns_still_checks_its_timers) {
     pool p(1);
     strand s(p);
     std::atomic<bool> over = false;

@@ -54,7 +54,7 @@ TEST(fetching_ahead, reads_a_queue_of_any_length_only_within_its_bounds) {
             }
 }
 
-TEST(fetching_ahead, comes_a_step_closer_to_each_of_a_few_with_each_turn) {
+TEST(fetching_ahead, prefetches_up_to_three_entries_of_a_short_queue_each_turn) {
     for (std::size_t count = 2; count <= fetch_ahead::burst_from; ++count) {
         const noting_queue q(count, {std::noop_coroutine(), nullptr});
         fetch_ahead::before_turn(q, 1);
@@ -62,7 +62,7 @@ TEST(fetching_ahead, comes_a_step_closer_to_each_of_a_few_with_each_turn) {
     }
 }
 
-TEST(fetching_ahead, meets_sixteen_of_many_together_once_in_as_many_turns) {
+TEST(fetching_ahead, prefetches_sixteen_entries_of_a_long_queue_at_intervals) {
     constexpr std::size_t many = fetch_ahead::burst_from + 1;
     for (std::size_t left = 1; left <= 64; ++left) {
         const noting_queue q(many, {std::noop_coroutine(), nullptr});

@@ -24,12 +24,13 @@ struct told_flow final : flow {
     }
     static void end_nothing(flow&) noexcept {}
     static void keep(flow& f) noexcept { ++static_cast<told_flow&>(f).references; }
-    static void let_go(flow& f) noexcept {
+    static void release(flow& f) noexcept {
         auto& self = static_cast<told_flow&>(f);
         if (--self.references == 0) delete &self;
     }
     static agent_info info_of(const flow&) noexcept { return {"told", 1, nullptr}; }
-    static constexpr flow_kind kind_of_told = {"told", nullptr, end_nothing, keep, let_go, info_of};
+    static constexpr flow_kind kind_of_told = {"told", nullptr, end_nothing,
+                                               keep,   release, info_of};
 };
 
 // Some of them, in a registry.
@@ -53,7 +54,7 @@ struct company {
         if (f == nullptr) return;
         registry.deregister_flow(*f);
         f->note.reset();
-        told_flow::let_go(*f);
+        told_flow::release(*f);
     }
     ~company() {
         for (std::size_t i = 0; i != all.size(); ++i) end(i);
@@ -61,7 +62,7 @@ struct company {
 };
 using numbers = std::vector<std::size_t>;
 
-TEST(flow_registry, counts_and_numbers_in_the_order_of_coming) {
+TEST(flow_registry, counts_flows_and_gives_serials_in_registration_order) {
     company c;
     for (int n = 0; n != 3; ++n) c.add([] {});
     EXPECT_EQ(c.registry.count(), 3u);
@@ -73,7 +74,7 @@ TEST(flow_registry, counts_and_numbers_in_the_order_of_coming) {
     EXPECT_EQ(c.registry.count(), 2u);
 }
 
-TEST(flow_registry, asks_the_eldest_first_and_each_once) {
+TEST(flow_registry, requests_stop_of_the_oldest_first_and_of_each_once) {
     company c;
     for (int n = 0; n != 4; ++n) c.add([] {});
     c.registry.request_stop_of_all();
@@ -86,7 +87,7 @@ TEST(flow_registry, asks_the_eldest_first_and_each_once) {
 
 // Each of five flows ends each subset of the five, while they are notified: the flows that are left
 // are notified.
-TEST(flow_registry, may_lose_any_of_them_while_they_are_told) {
+TEST(flow_registry, allows_any_flow_to_end_during_a_stop_request) {
     constexpr std::size_t count = 5;
     for (std::size_t who = 0; who != count; ++who) {
         for (unsigned whom = 0; whom != 1u << count; ++whom) {
@@ -105,7 +106,7 @@ TEST(flow_registry, may_lose_any_of_them_while_they_are_told) {
     }
 }
 
-TEST(flow_registry, asks_whoever_comes_while_they_are_told_and_later) {
+TEST(flow_registry, requests_stop_of_flows_added_during_a_request_and_later) {
     company c;
     c.add([&] { c.add([] {}); });
     c.add([] {});

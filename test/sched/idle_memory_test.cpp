@@ -50,7 +50,7 @@ struct on_manual_time {
     }
 };
 
-TEST(idle_memory, is_asked_for_before_a_sleep_and_again_when_the_keeper_says) {
+TEST(idle_memory, is_requested_before_a_sleep_and_when_its_callback_asks) {
     on_manual_time on;
     std::vector<time_point> asked;
     const with_a_keeper k([&](time_point now) {
@@ -64,7 +64,7 @@ TEST(idle_memory, is_asked_for_before_a_sleep_and_again_when_the_keeper_says) {
               (std::vector{begin + 1s, begin + 2s, begin + 3s, begin + 1h}));  // and no more wakes
 }
 
-TEST(idle_memory, of_which_there_is_none_wakes_nobody) {
+TEST(idle_memory, causes_no_wakeup_when_there_is_none) {
     on_manual_time on;
     const with_a_keeper k([](time_point) { return never; });
     const time_point begin = on.time.now;
@@ -73,7 +73,7 @@ TEST(idle_memory, of_which_there_is_none_wakes_nobody) {
     EXPECT_EQ(on.l.next_deadline(), never);
 }
 
-TEST(idle_memory, goes_back_a_part_at_a_time_and_what_becomes_ready_comes_between) {
+TEST(idle_memory, is_released_in_parts_and_ready_work_runs_between_them) {
     on_manual_time on;
     std::vector<int> order;
     int parts = 0;
@@ -88,7 +88,7 @@ TEST(idle_memory, goes_back_a_part_at_a_time_and_what_becomes_ready_comes_betwee
     EXPECT_EQ(order, (std::vector{1, -1, 2, -2, 3, -3}));
 }
 
-TEST(idle_memory, is_a_moment_that_a_foreign_loop_is_told_of) {
+TEST(idle_memory, sets_the_next_deadline_seen_by_a_foreign_loop) {
     on_manual_time on;
     bool more = true;
     const with_a_keeper k([&](time_point now) { return more ? now + 1s : never; });
@@ -101,7 +101,7 @@ TEST(idle_memory, is_a_moment_that_a_foreign_loop_is_told_of) {
     EXPECT_EQ(on.l.next_deadline(), never);
 }
 
-TEST(idle_memory, does_not_keep_a_loop_that_has_ended_from_returning) {
+TEST(idle_memory, does_not_keep_an_empty_loop_from_returning) {
     loop l;
     const with_a_keeper k([&](time_point now) { return now + 1s; });
     fiber f([] { this_fiber::sleep_for(1ms); }, {.on = &l});
@@ -109,7 +109,7 @@ TEST(idle_memory, does_not_keep_a_loop_that_has_ended_from_returning) {
     EXPECT_TRUE(f.done());
 }
 
-TEST(idle_memory, is_left_alone_in_virtual_time) {
+TEST(idle_memory, is_not_requested_in_virtual_time) {
     int asked = 0;
     const with_a_keeper k([&](time_point now) { return ++asked, now + 1s; });
     testing::virtual_loop l(1);
@@ -119,7 +119,7 @@ TEST(idle_memory, is_left_alone_in_virtual_time) {
     EXPECT_EQ(asked, 0);
 }
 
-TEST(idle_memory, is_asked_for_by_every_worker_of_an_idle_pool) {
+TEST(idle_memory, is_requested_by_every_worker_of_an_idle_pool) {
     std::atomic<int> asked{0};
     std::atomic<int> threads{0};
     const with_a_keeper k([&](time_point now) {
@@ -134,7 +134,7 @@ TEST(idle_memory, is_asked_for_by_every_worker_of_an_idle_pool) {
 }
 
 // A queue that was long once has pages of its own.
-TEST(idle_memory, of_a_long_queue_goes_back_after_a_period) {
+TEST(idle_memory, of_a_once_long_queue_is_released_after_a_period) {
     on_manual_time on;
     for (int n = 0; n != 5000; ++n) on.l.post([] {});
     std::thread([&] {

@@ -61,7 +61,7 @@ using testing::readable;
 
 // -- order ------------------------------------------------------------------------------------
 
-TEST(loop, lets_those_that_yield_go_round_in_order) {
+TEST(loop, runs_yielding_fibers_in_round_robin_order) {
     loop l;
     ints seen;
     std::vector<fiber> all;
@@ -94,7 +94,7 @@ TEST(loop, keeps_the_order_of_a_long_queue) {
     EXPECT_EQ(seen, wanted);
 }
 
-TEST(loop, runs_what_was_woken_next_but_three_times_in_a_row_at_most) {
+TEST(loop, runs_a_woken_step_next_at_most_three_times_in_a_row) {
     loop l;
     std::string seen;
     int left = 8;
@@ -118,7 +118,7 @@ TEST(loop, runs_what_was_woken_next_but_three_times_in_a_row_at_most) {
     EXPECT_EQ(seen, "abacdbabab") << "three, then the first in line; b stands behind d";
 }
 
-TEST(loop, lets_two_who_woke_each_other_alone_keep_nobody_waiting_later) {
+TEST(loop, does_not_let_two_steps_that_wake_each_other_starve_a_third) {
     loop l;
     std::string seen;
     int left = 40;
@@ -141,7 +141,7 @@ TEST(loop, lets_two_who_woke_each_other_alone_keep_nobody_waiting_later) {
     EXPECT_LE(seen.find('c') - seen.find('!'), 4u) << seen;
 }
 
-TEST(loop, spares_a_turn_where_nobody_else_is_ready_and_no_more_than_a_round_of_them) {
+TEST(loop, continues_inline_within_a_budget_if_nothing_else_is_ready) {
     loop l;
     EXPECT_FALSE(l.try_continue_inline());
     std::size_t spared = 0;
@@ -179,7 +179,7 @@ struct numbered_step : detail::frame {
         return static_cast<detail::frame*>(h.address())->resume == run;
     }
 };
-TEST(loop, lets_a_turn_take_the_next_one_that_it_wants_and_in_order) {
+TEST(loop, lets_a_turn_pop_the_next_matching_entries_in_order) {
     loop l;
     ints seen;
     numbered_step a(seen, 1), b(seen, 2), c(seen, 3);
@@ -196,7 +196,7 @@ TEST(loop, lets_a_turn_take_the_next_one_that_it_wants_and_in_order) {
     EXPECT_EQ(seen, (ints{1, 2, 0, 9, 3}));
 }
 
-TEST(loop, lets_no_turn_take_one_that_would_come_after_what_was_woken) {
+TEST(loop, lets_no_turn_pop_an_entry_queued_behind_a_woken_step) {
     loop l;
     ints seen;
     numbered_step a(seen, 1);
@@ -252,7 +252,7 @@ TEST(loop, destroys_a_posted_function_once_it_has_run) {
     EXPECT_EQ(kept.use_count(), 1);
 }
 
-TEST(loop, keeps_no_memory_of_a_posted_function_that_has_run) {
+TEST(loop, frees_the_memory_of_a_posted_function_that_has_run) {
     loop l;
     const auto post_some = [&] {
         for (int i = 0; i != 10; ++i) l.post([] {});
@@ -263,7 +263,7 @@ TEST(loop, keeps_no_memory_of_a_posted_function_that_has_run) {
     EXPECT_EQ(post_some(), used);
 }
 
-TEST(loop, says_to_what_it_runs_that_it_is_here) {
+TEST(loop, is_running_in_this_thread_only_during_its_turns) {
     loop l;
     loop other;
     EXPECT_FALSE(l.running_in_this_thread());
@@ -287,7 +287,7 @@ TEST(loop, run_once_waits_until_its_deadline_and_no_shorter) {
     EXPECT_FALSE(l.run_once(l.now() - 1h)) << "a moment that has passed does not wait";
 }
 
-TEST(loop, run_once_is_not_ended_by_the_wake_for_what_has_run) {
+TEST(loop, run_once_is_not_ended_by_the_wake_of_a_post_already_run) {
     loop l;
     int ran = 0;
     l.post([&] { ++ran; });
@@ -309,7 +309,7 @@ TEST(loop, run_once_runs_what_another_thread_posts_while_it_sleeps) {
     }
 }
 
-TEST(loop, run_until_idle_runs_what_becomes_ready_and_what_is_due) {
+TEST(loop, run_until_idle_runs_what_becomes_ready_or_due) {
     manual_driver::record time;
     loop l(std::make_unique<manual_driver>(time));
     ints seen;
@@ -335,7 +335,7 @@ TEST(loop, run_until_idle_runs_what_becomes_ready_and_what_is_due) {
 }
 
 // A frame of a game: each turn takes a millisecond, by a clock that only the turns advance.
-TEST(loop, run_until_idle_ends_with_the_turn_in_which_its_time_has_come) {
+TEST(loop, run_until_idle_ends_with_the_turn_that_reaches_its_deadline) {
     manual_driver::record time;
     loop l(std::make_unique<manual_driver>(time));
     ints turns(3, 0);
@@ -370,7 +370,7 @@ TEST(loop, run_until_idle_ends_with_the_turn_in_which_its_time_has_come) {
     for (fiber& f : all) f.join();
 }
 
-TEST(loop, a_frame_fires_what_is_due_and_leaves_the_rest_to_the_next) {
+TEST(loop, run_until_idle_fires_due_timers_only_until_its_deadline) {
     manual_driver::record time;
     loop l(std::make_unique<manual_driver>(time));
     int fired = 0;
@@ -471,7 +471,7 @@ TEST(loop, has_a_handle_that_is_readable_after_a_foreign_post) {
     EXPECT_FALSE(readable(fd));
 }
 
-TEST(loop, tells_a_foreign_loop_of_a_post_after_a_busy_round) {
+TEST(loop, notifies_a_foreign_loop_of_a_post_after_a_busy_iteration) {
     loop l;
     const int fd = l.native_handle();
     step nothing([] {});
@@ -503,14 +503,14 @@ void watch_the_edge(loop& l, const std::function<void()>& run) {
     ::close(ep);
 }
 
-TEST(loop, tells_a_foreign_loop_that_watches_for_the_edge_alone) {
+TEST(loop, notifies_a_foreign_loop_that_is_edge_triggered) {
     loop l;
     watch_the_edge(l, [&] { EXPECT_TRUE(l.run_once(l.now())); });
     watch_the_edge(l, [&] { EXPECT_EQ(l.run_until_idle(), 1u); });
     watch_the_edge(l, [&] { l.run(); });
 }
 
-TEST(loop, tells_a_foreign_loop_of_a_post_after_a_busy_run_was_stopped) {
+TEST(loop, notifies_a_foreign_loop_of_a_post_after_a_stopped_busy_run) {
     loop l;
     watch_the_edge(l, [&] {
         step nothing([] {});
@@ -524,7 +524,7 @@ TEST(loop, tells_a_foreign_loop_of_a_post_after_a_busy_run_was_stopped) {
     });
 }
 
-TEST(loop, is_driven_by_an_epoll_loop_of_somebody_else) {
+TEST(loop, can_be_driven_by_a_foreign_epoll_loop) {
     constexpr int total = 500;
     loop l;
     const int ep = ::epoll_create1(EPOLL_CLOEXEC);
@@ -566,7 +566,7 @@ TEST(loop, is_driven_by_an_epoll_loop_of_somebody_else) {
 
 // -- the end ----------------------------------------------------------------------------------
 
-TEST(loop, run_returns_when_nothing_lives_in_it) {
+TEST(loop, run_returns_when_it_is_empty) {
     loop l;
     l.run();
     int ran = 0;
@@ -584,7 +584,7 @@ TEST(loop, run_returns_when_nothing_lives_in_it) {
     f.join();
 }
 
-TEST(loop, is_stopped_by_what_it_runs_when_the_turn_is_over) {
+TEST(loop, stops_after_the_turn_that_calls_stop) {
     loop l;
     ints seen;
     l.post([&] {
@@ -598,7 +598,7 @@ TEST(loop, is_stopped_by_what_it_runs_when_the_turn_is_over) {
     EXPECT_EQ(seen, (ints{1, 2}));
 }
 
-TEST(loop, is_stopped_by_any_thread_and_may_go_at_once) {
+TEST(loop, can_be_stopped_by_any_thread_and_destroyed_at_once) {
     for (int i = 0; i < 200; ++i) {
         std::thread other;
         {
@@ -638,7 +638,7 @@ TEST(loop, a_wake_ends_the_next_sleep_and_no_other) {
 }
 
 // Whatever else ended the sleep that it found.
-TEST(loop, a_wake_ends_one_call_though_that_has_run_something) {
+TEST(loop, a_wake_ends_one_call_even_if_it_has_run_something) {
     struct interrupted final : driver {
         std::function<void()> meanwhile;
         int waits = 0;
@@ -669,7 +669,7 @@ TEST(loop, a_wake_ends_one_call_though_that_has_run_something) {
     EXPECT_EQ(slept.waits, 2);
 }
 
-TEST(loop, run_goes_on_after_a_wake_and_leaves_none_behind) {
+TEST(loop, run_continues_after_a_wake_and_leaves_none_pending) {
     loop l;
     fiber f([] { this_fiber::sleep_for(5ms); }, {.on = &l});
     l.wake();
@@ -680,7 +680,7 @@ TEST(loop, run_goes_on_after_a_wake_and_leaves_none_behind) {
     EXPECT_GE(l.now(), until);
 }
 
-TEST(loop, run_once_that_was_stopped_leaves_no_stop_behind) {
+TEST(loop, run_once_that_was_stopped_leaves_no_stop_pending) {
     loop l;
     l.post([&] { l.stop(); });
     EXPECT_TRUE(l.run_once(l.now()));
@@ -704,7 +704,7 @@ TEST(loop, is_stopped_by_a_timer_before_the_next_turn) {
     EXPECT_EQ(ran, 1);
 }
 
-TEST(loop, starts_again_after_it_was_stopped_and_many_live_one_after_another) {
+TEST(loop, runs_again_after_a_stop_in_each_of_many_loops) {
     for (int i = 0; i < 100; ++i) {
         loop l;
         int turns = 0;
@@ -756,7 +756,7 @@ TEST(loop, destroyed_with_live_work_unwinds_all_of_it) {
     EXPECT_EQ(destroyed, 30);
 }
 
-TEST(loop, destroyed_ends_one_that_swallows_the_stop_and_yields_for_ever) {
+TEST(loop, destroyed_unwinds_a_fiber_that_ignores_the_stop_and_yields) {
     int destroyed = 0;
     {
         loop l;
@@ -779,7 +779,7 @@ TEST(loop, destroyed_ends_one_that_swallows_the_stop_and_yields_for_ever) {
     EXPECT_EQ(destroyed, 1);
 }
 
-TEST(loop, destroyed_asks_those_to_stop_that_have_not_begun) {
+TEST(loop, destroyed_requests_stop_of_fibers_not_yet_started) {
     int destroyed = 0;
     stop_reason why = stop_reason::none;
     {
@@ -811,7 +811,7 @@ eager_task<void> calls_when_stopped(F f) {
     }
 }
 
-TEST(loop, asks_all_to_stop_although_a_callback_ends_the_next) {
+TEST(loop, requests_stop_of_all_though_a_callback_ends_the_next_flow) {
     std::optional<eager_task<void>> first, second, third;
     int asked = 0;
     {
@@ -827,7 +827,7 @@ TEST(loop, asks_all_to_stop_although_a_callback_ends_the_next) {
     EXPECT_EQ(asked, 1);
 }
 
-TEST(loop, asks_all_to_stop_although_a_callback_ends_its_own_or_begins_another) {
+TEST(loop, requests_stop_of_all_though_callbacks_end_or_start_flows) {
     std::optional<eager_task<void>> first, second, third;
     int asked = 0;
     {
@@ -843,7 +843,7 @@ TEST(loop, asks_all_to_stop_although_a_callback_ends_its_own_or_begins_another) 
     EXPECT_EQ(asked, 1);
 }
 
-TEST(loop, destroyed_ends_the_youngest_first) {
+TEST(loop, destroyed_ends_the_newest_flow_first) {
     ints ended;
     {
         loop l;
@@ -870,7 +870,7 @@ TEST(loop, destroyed_ends_the_youngest_first) {
     EXPECT_EQ(ended, (ints{2, 1}));
 }
 
-TEST(loop, destroyed_ends_a_hundred_thousand_that_have_not_begun) {
+TEST(loop, destroyed_runs_a_hundred_thousand_unstarted_fibers) {
     constexpr int count = WEFT_TEST_TSAN ? 2000 : WEFT_TEST_ASAN ? 10000 : 100000;
     int began = 0;
     {
@@ -887,7 +887,7 @@ struct posts_itself {
     void operator()() const { l.post(*this); }
 };
 
-TEST(loop, destroyed_destroys_a_function_that_posts_itself_for_ever) {
+TEST(loop, destroyed_destroys_a_function_that_keeps_posting_itself) {
     auto kept = std::make_shared<int>();
     {
         loop l;
@@ -920,7 +920,7 @@ struct restless_with_timer : detail::frame, timer_node {
         if (self.armed) self.l.disarm(self);
     }
 };
-TEST(loop, destroyed_fires_no_timer_that_goes_with_what_is_ready) {
+TEST(loop, destroyed_fires_no_timer_that_ends_with_ready_work) {
     std::optional<loop> l(std::in_place);
     restless_with_timer r(*l);
     l.reset();
@@ -936,7 +936,7 @@ void begin_next(std::shared_ptr<int> kept) {
     }).detach();
 }
 
-TEST(loop, destroyed_destroys_what_has_not_begun_and_never_will) {
+TEST(loop, destroyed_ends_fibers_that_keep_starting_another) {
     auto kept = std::make_shared<int>();
     {
         loop l;
@@ -960,7 +960,7 @@ struct claimed_late {
     void take(const waiter*, wait_status) const noexcept {}
 };
 
-TEST(loop, destroyed_waits_for_the_post_of_who_has_claimed) {
+TEST(loop, destroyed_waits_for_the_wake_of_a_waiter_already_claimed) {
     for (int i = 0; i < 50; ++i) {
         claimed_late op;
         std::atomic<bool> ending{false};
@@ -1009,7 +1009,7 @@ private:
     std::atomic<bool>& wakes_;
 };
 
-TEST(loop, destroyed_leaves_the_processor_to_who_is_waking_it) {
+TEST(loop, destroyed_does_not_spin_while_a_thread_is_waking_it) {
     const auto cpu = [] {
         ::timespec t{};
         ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -1045,7 +1045,7 @@ private:
     int& named_;
 };
 
-TEST(loop, asks_its_driver_in_the_name_of_no_flow) {
+TEST(loop, polls_its_driver_outside_any_flow) {
     int named = 0;
     loop l(std::make_unique<looks_for_flows>(named));
     for (int i = 0; i < 10; ++i) {
@@ -1063,7 +1063,7 @@ TEST(loop, asks_its_driver_in_the_name_of_no_flow) {
 }
 
 // What a resume throws comes out of the run, and the thread is then in no loop.
-TEST(loop, is_left_by_an_exception_as_it_was_entered) {
+TEST(loop, restores_the_current_executor_when_an_exception_leaves_it) {
     struct throwing : detail::frame {
         throwing() : frame{[](frame*) { throw 7; }, [](frame*) {}} {}
     } f;
@@ -1078,7 +1078,7 @@ TEST(loop, is_left_by_an_exception_as_it_was_entered) {
 // -- deadlock ---------------------------------------------------------------------------------
 
 // A flow that is unwound cannot be suspended; the awaited object may be another flow.
-TEST(loop, has_turns_and_ends_for_others_below_one_that_it_ends) {
+TEST(loop, runs_and_ends_other_flows_while_it_unwinds_one) {
     std::string order;
     struct step_at_end {
         std::function<void()> f;
@@ -1123,7 +1123,7 @@ TEST(loop, has_turns_and_ends_for_others_below_one_that_it_ends) {
     EXPECT_EQ(order, "elder late");
 }
 
-TEST(loop_death, names_who_waits_for_what_in_a_deadlock) {
+TEST(loop_death, names_each_waiting_fiber_and_its_object_in_a_deadlock) {
     const auto deadlocked = [] {
         manual_driver::record time;
         loop l(std::make_unique<manual_driver>(time));
@@ -1139,7 +1139,7 @@ TEST(loop_death, names_who_waits_for_what_in_a_deadlock) {
                  "  fiber [0-9]+ \"spoon\" waits for the end of a fiber: fiber [0-9]+ \"fork\"");
 }
 
-TEST(loop, reports_after_a_second_too_what_an_earlier_run_has_left_waiting) {
+TEST(loop, reports_a_deadlock_of_an_earlier_run_after_a_second) {
     static std::vector<time_point> reports;
     reports.clear();
     manual_driver::record time;
@@ -1156,7 +1156,7 @@ TEST(loop, reports_after_a_second_too_what_an_earlier_run_has_left_waiting) {
     a.join(), b.join();
 }
 
-TEST(loop, does_not_call_it_a_deadlock_when_another_thread_comes_to_help) {
+TEST(loop, reports_no_deadlock_when_another_thread_wakes_its_fiber) {
     static std::atomic<int> reports;
     reports = 0;
     loop l;
@@ -1196,17 +1196,17 @@ std::vector<time_point> sleeps_beside_one_that_waits_for_outside(std::size_t eld
     return waits;
 }
 
-TEST(loop, sleeps_without_a_timer_while_one_of_the_eldest_waits_for_the_outside) {
+TEST(loop, sleeps_without_a_timer_if_one_of_its_oldest_waits_externally) {
     EXPECT_EQ(sleeps_beside_one_that_waits_for_outside(3), (std::vector{never, never}));
 }
 
-TEST(loop, does_not_call_it_a_deadlock_when_one_waits_for_the_outside) {
+TEST(loop, reports_no_deadlock_when_one_flow_waits_externally) {
     EXPECT_EQ(sleeps_beside_one_that_waits_for_outside(4),
               (std::vector{time_point(1s), never, time_point(2s), never}))
         << "it asks after a second, and then sleeps until something happens";
 }
 
-TEST(loop, reports_nothing_where_nobody_wants_to_know) {
+TEST(loop, reports_no_deadlock_without_a_handler) {
     manual_driver::record time;
     fiber a, b;
     {
@@ -1221,7 +1221,7 @@ TEST(loop, reports_nothing_where_nobody_wants_to_know) {
     b.join();
 }
 
-TEST(loop, prints_the_first_hundred_who_wait_and_how_many_there_are) {
+TEST(loop, prints_the_first_hundred_waiters_and_the_total_count) {
     loop l;
     fiber last;
     std::vector<fiber> all;
@@ -1248,7 +1248,7 @@ TEST(loop, prints_the_first_hundred_who_wait_and_how_many_there_are) {
 
 // -- misuse -----------------------------------------------------------------------------------
 
-TEST(loop, prints_a_flow_that_is_waited_for_and_of_anything_else_where_it_is) {
+TEST(loop, prints_awaited_flows_by_name_and_other_objects_by_address) {
     loop l;
     mutex held;
     const std::lock_guard lock(held);
@@ -1266,7 +1266,7 @@ TEST(loop, prints_a_flow_that_is_waited_for_and_of_anything_else_where_it_is) {
     a.join();  // which has joined the other
 }
 
-TEST(loop_death, run_by_what_it_runs) {
+TEST(loop_death, run_in_its_own_turn) {
     const auto runs_itself = [](auto run) {
         loop l;
         l.post([&] { run(l); });
@@ -1278,7 +1278,7 @@ TEST(loop_death, run_by_what_it_runs) {
     EXPECT_DEATH(runs_itself([](loop& l) { l.run_until_idle(); }), message);
 }
 
-TEST(loop_death, a_broken_rule_names_the_line_of_who_runs_it) {
+TEST(loop_death, reports_misuse_with_the_source_file_of_the_caller) {
     const auto runs_itself = [](auto run) {
         loop l;
         l.post([&] { run(l); });
@@ -1289,7 +1289,7 @@ TEST(loop_death, a_broken_rule_names_the_line_of_who_runs_it) {
     EXPECT_DEATH(runs_itself([](loop& l) { l.run_until_idle(); }), "loop_test.cpp");
 }
 
-TEST(loop_death, run_by_two_at_once) {
+TEST(loop_death, run_twice_at_once) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // there may be threads, and it starts one
     const auto by_another_thread = [] {
         loop l;
@@ -1331,7 +1331,7 @@ TEST(loop_death, run_in_a_forked_process) {
     EXPECT_EXIT(of_its_own(), ::testing::ExitedWithCode(1), "");
 }
 
-TEST(loop_death, forked_by_what_it_runs) {
+TEST(loop_death, forked_in_its_own_turn) {
     const auto goes_on_in_the_child = [] {
         loop l;
         fiber f(
@@ -1352,7 +1352,7 @@ TEST(loop_death, forked_by_what_it_runs) {
                 "weft: a loop goes on in a forked process");
 }
 
-TEST(loop_death, out_of_memory_for_who_is_ready) {
+TEST(loop_death, out_of_memory_for_its_ready_queue) {
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer needs its address space";
     const auto fills_the_queue = [] {
         loop l;
@@ -1364,7 +1364,7 @@ TEST(loop_death, out_of_memory_for_who_is_ready) {
     EXPECT_DEATH(fills_the_queue(), "weft: out of memory: no room for what is ready to run");
 }
 
-TEST(loop_death, destroyed_by_what_it_runs) {
+TEST(loop_death, destroyed_in_its_own_turn) {
     const auto destroyed = [] {
         auto* l = new loop;
         l->post([l] { delete l; });

@@ -60,7 +60,7 @@ TEST(pool, runs_what_is_spawned_from_a_plain_thread) {
     EXPECT_EQ(spawn([] { return 42; }, {.on = &p}).get(), 42);
 }
 
-TEST(pool, begins_children_of_its_fibers_within_itself) {
+TEST(pool, starts_children_of_its_fibers_on_itself) {
     pool p(2);
     spawn(
         [&] {
@@ -75,7 +75,7 @@ TEST(pool, begins_children_of_its_fibers_within_itself) {
     EXPECT_FALSE(p.running_in_this_thread());
 }
 
-TEST(pool, runs_many_and_each_once) {
+TEST(pool, runs_each_of_many_exactly_once) {
     constexpr std::size_t count = testing::slow ? 2'000 : 50'000;
     pool p(3);
     std::vector<std::atomic<int>> ran(count);
@@ -84,7 +84,7 @@ TEST(pool, runs_many_and_each_once) {
     for (const auto& n : ran) ASSERT_EQ(n, 1);
 }
 
-TEST(pool, spreads_what_one_fiber_spawns) {
+TEST(pool, spreads_the_children_of_one_fiber_over_its_workers) {
     pool p(2);
     std::latch both(2);  // opens only if two threads come to it at the same time
     spawn(
@@ -99,7 +99,7 @@ TEST(pool, spreads_what_one_fiber_spawns) {
     EXPECT_GE(p.stats().steal_count, 1u);
 }
 
-TEST(pool, keeps_a_fiber_that_has_begun_on_its_thread) {
+TEST(pool, keeps_a_started_fiber_on_its_thread) {
     pool p(3);
     std::atomic<int> moved = 0;
     {
@@ -134,17 +134,17 @@ struct waves {
     template <class Begin>
     void begin(pool& p, Begin begin_one) {
         std::latch held(1);
-        std::latch let_go(1);
+        std::latch release(1);
         fiber holds(
             [&] {
                 held.count_down();
-                let_go.wait();
+                release.wait();
             },
             {.on = &p.worker(1)});
         held.wait();
         for (int i = 0; i != party_size; ++i) begin_one();
         while (begun != party_size) std::this_thread::sleep_for(100us);
-        let_go.count_down();
+        release.count_down();
         holds.join();
     }
 
@@ -169,7 +169,7 @@ struct waves {
     }
 };
 
-TEST(pool, gives_tasks_that_have_begun_to_who_has_nothing_to_do) {
+TEST(pool, offloads_started_tasks_to_idle_workers) {
     waves w;
     pool p(2);
     const auto body = [&]() -> task<> {
@@ -191,7 +191,7 @@ TEST(pool, gives_tasks_that_have_begun_to_who_has_nothing_to_do) {
     EXPECT_GT(p.stats().offload_count, 0u);
 }
 
-TEST(pool, gives_away_fibers_that_are_migratable) {
+TEST(pool, offloads_migratable_fibers) {
     waves w;
     pool p(2);
     std::vector<fiber> all;
@@ -210,7 +210,7 @@ TEST(pool, gives_away_fibers_that_are_migratable) {
     EXPECT_GT(w.moved, 0);
 }
 
-TEST(pool, stops_and_times_what_it_has_given_away) {
+TEST(pool, stops_and_times_out_offloaded_tasks) {
     constexpr int count = testing::slow ? 32 : 128;
     std::atomic<int> timed_out = 0;
     std::atomic<int> destroyed = 0;
@@ -239,7 +239,7 @@ TEST(pool, stops_and_times_what_it_has_given_away) {
     EXPECT_EQ(timed_out, turns);
 }
 
-TEST(pool, unwinds_what_it_has_given_away_when_it_ends) {
+TEST(pool, unwinds_offloaded_fibers_when_it_is_destroyed) {
     std::atomic<int> destroyed = 0;
     std::atomic<int> begun = 0;
     {
@@ -258,7 +258,7 @@ TEST(pool, unwinds_what_it_has_given_away_when_it_ends) {
     EXPECT_EQ(destroyed, 16);
 }
 
-TEST(pool, runs_on_the_worker_that_is_named) {
+TEST(pool, runs_on_the_given_worker) {
     pool p(3);
     std::set<std::thread::id> seen;
     for (unsigned i = 0; i != p.thread_count(); ++i) {
@@ -272,7 +272,7 @@ TEST(pool, runs_on_the_worker_that_is_named) {
     EXPECT_EQ(seen.size(), 3u);
 }
 
-TEST(pool, runs_tasks_and_hands_their_results_back) {
+TEST(pool, runs_tasks_and_returns_their_results) {
     pool p(2);
     const auto number = [](int n) -> task<int> { co_return n; };
     const auto sum = [&]() -> task<int> {
@@ -282,7 +282,7 @@ TEST(pool, runs_tasks_and_hands_their_results_back) {
     EXPECT_EQ(sync_wait(schedule_on(p, sum())), 6);
 }
 
-TEST(pool, takes_in_a_task_that_goes_over_to_it) {
+TEST(pool, accepts_a_task_that_migrates_to_it) {
     pool p(2);
     const auto goes = [&]() -> task<bool> {
         const bool before = p.running_in_this_thread();
@@ -294,7 +294,7 @@ TEST(pool, takes_in_a_task_that_goes_over_to_it) {
     EXPECT_TRUE(sync_wait(goes()));
 }
 
-TEST(pool, stops_what_waits_in_it_when_it_ends) {
+TEST(pool, stops_waiting_fibers_when_it_is_destroyed) {
     std::atomic<int> destroyed = 0;
     {
         pool p(2);
@@ -314,7 +314,7 @@ TEST(pool, stops_what_waits_in_it_when_it_ends) {
 }
 
 // Its own worker's loop is not yet at its end then, nor is that of the other.
-TEST(pool, lets_what_it_stops_ask_another_worker_for_help) {
+TEST(pool, lets_a_stopped_fiber_spawn_on_another_worker) {
     std::atomic<bool> was_helped = false;
     {
         pool p(2);
@@ -339,7 +339,7 @@ TEST(pool, lets_what_it_stops_ask_another_worker_for_help) {
     EXPECT_TRUE(was_helped);
 }
 
-TEST(pool, unwinds_what_does_not_stop) {
+TEST(pool, unwinds_fibers_that_do_not_stop) {
     std::atomic<int> destroyed = 0;
     {
         pool p(2);
@@ -359,7 +359,7 @@ TEST(pool, unwinds_what_does_not_stop) {
     EXPECT_EQ(destroyed, 3);
 }
 
-TEST(pool, begins_what_was_launched_before_it_ends) {
+TEST(pool, runs_posted_functions_before_it_is_destroyed) {
     std::atomic<int> ran = 0;
     {
         pool p(2);
@@ -368,7 +368,7 @@ TEST(pool, begins_what_was_launched_before_it_ends) {
     EXPECT_EQ(ran, 1000);
 }
 
-TEST(pool, comes_and_goes) {
+TEST(pool, can_be_created_and_destroyed_repeatedly) {
     for (int i = 0; i != 100; ++i) {
         pool p(2);
         if (i % 3 == 0) continue;
@@ -376,7 +376,7 @@ TEST(pool, comes_and_goes) {
     }
 }
 
-TEST(pool, lives_beside_others) {
+TEST(pool, coexists_with_other_pools) {
     pool a(2);
     pool b(1);
     channel<int> ch(4);
@@ -398,7 +398,7 @@ TEST(pool, lives_beside_others) {
     EXPECT_EQ(sum, 999 * 1000 / 2);
 }
 
-TEST(pool, excludes_by_a_mutex_among_its_threads) {
+TEST(pool, preserves_mutual_exclusion_across_its_threads) {
     constexpr int rounds = testing::slow ? 200 : 2'000;
     pool p(3);
     mutex m;
@@ -448,7 +448,7 @@ TEST(pool, loses_no_wake_between_its_workers) {
 }
 
 //
-TEST(pool, that_is_idle_costs_nothing) {
+TEST(pool, uses_no_processor_time_when_idle) {
     testing::nothing_spare();
     pool p(2);
     spawn([] { return spawn([] { return 1; }).get(); }, {.on = &p}).get();
@@ -464,7 +464,7 @@ TEST(pool, that_is_idle_costs_nothing) {
     f.join();
 }
 
-TEST(pool_death, waited_for_by_what_it_runs) {
+TEST(pool_death, waited_for_by_its_own_fiber) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto waits = [] {
         pool p(1);
@@ -473,7 +473,7 @@ TEST(pool_death, waited_for_by_what_it_runs) {
     EXPECT_DEATH(waits(), "weft: a pool is waited for by what it runs .*pool_test");
 }
 
-TEST(pool, leaves_nothing_for_ever_behind_who_is_busy) {
+TEST(pool, starves_nothing_behind_busy_fibers) {
     pool p(1);
     std::atomic<bool> over = false;
     fiber busy(
@@ -496,7 +496,7 @@ TEST(pool, leaves_nothing_for_ever_behind_who_is_busy) {
     busy.join();
 }
 
-TEST(pool, takes_from_a_worker_that_is_held) {
+TEST(pool, steals_from_a_blocked_worker) {
     pool p(2);
     spawn(
         [] {
@@ -509,7 +509,7 @@ TEST(pool, takes_from_a_worker_that_is_held) {
     EXPECT_GE(p.stats().steal_count, 10u);
 }
 
-TEST(pool, counts_what_has_come_from_outside_and_what_has_gone_to_another_worker) {
+TEST(pool, counts_remote_schedules_steals_and_offloads) {
     pool p(1);
     EXPECT_EQ(p.stats().remote_schedule_count, 0u);
     for (int i = 0; i != 5; ++i) spawn([] { this_fiber::yield(); }, {.on = &p}).get();
@@ -519,7 +519,7 @@ TEST(pool, counts_what_has_come_from_outside_and_what_has_gone_to_another_worker
     EXPECT_EQ(s.offload_count, 0u);
 }
 
-TEST(pool, waits_until_nothing_lives_in_it) {
+TEST(pool, waits_until_it_is_empty) {
     pool p(2);
     std::atomic<int> ended = 0;
     p.wait_until_idle();
@@ -538,7 +538,7 @@ TEST(pool, waits_until_nothing_lives_in_it) {
     EXPECT_EQ(ended, 20);
 }
 
-TEST(pool, keeps_its_threads_on_the_processors_that_are_named) {
+TEST(pool, keeps_its_threads_on_the_given_processors) {
     ::cpu_set_t mine;
     ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
     int first = 0;
@@ -559,7 +559,7 @@ TEST(pool, keeps_its_threads_on_the_processors_that_are_named) {
             .get();
 }
 
-TEST(pool, refuses_a_processor_that_is_not_there) {
+TEST(pool, refuses_a_processor_that_does_not_exist) {
     EXPECT_THROW(pool({.thread_count = 2, .processors = {100'000}}), std::system_error);
     EXPECT_THROW(pool({.thread_count = 2, .processors = {-1}}), std::system_error);
 }
@@ -570,7 +570,7 @@ TEST(pool, has_a_worker_for_each_processor_by_default) {
     EXPECT_EQ(pool().thread_count(), static_cast<unsigned>(CPU_COUNT(&mine)));
 }
 
-TEST(pool, hands_a_stop_to_what_has_not_begun) {
+TEST(pool, delivers_a_stop_to_a_fiber_not_yet_started) {
     pool p(1);
     std::atomic<bool> go = false;
     fiber holds(

@@ -37,7 +37,7 @@ struct counts_its_end {
     ~counts_its_end() { ++n; }
 };
 
-TEST(strand, runs_what_it_is_given_and_hands_results_back) {
+TEST(strand, runs_what_is_spawned_on_it_and_returns_results) {
     pool p(2);
     strand s(p);
     EXPECT_EQ(
@@ -85,7 +85,7 @@ TEST(strand, runs_what_is_posted_in_order) {
     for (int i = 0; i != strand_rounds; ++i) ASSERT_EQ(seen[static_cast<std::size_t>(i)], i);
 }
 
-TEST(strand, is_home_to_what_its_flows_begin) {
+TEST(strand, runs_the_children_of_its_flows) {
     pool p(2);
     strand s(p);
     bool inside = false;
@@ -93,7 +93,7 @@ TEST(strand, is_home_to_what_its_flows_begin) {
     EXPECT_TRUE(inside);
 }
 
-TEST(strand, does_not_hold_a_worker) {
+TEST(strand, runs_in_parallel_with_another_strand) {
     pool p(2);
     strand a(p);
     strand b(p);
@@ -153,7 +153,7 @@ TEST(strand, keeps_deadlines) {
 
 // The timer for a strand's deadlines is a timer of one worker, and it may fire while another worker
 // runs a turn of the strand.
-TEST(strand, keeps_a_deadline_that_comes_during_a_turn_of_it) {
+TEST(strand, keeps_a_deadline_that_passes_during_its_turn) {
     pool p(2);
     strand s(p);  // the first: worker 0 has the timer
     std::atomic<bool> turn_began = false;
@@ -193,7 +193,7 @@ TEST(strand, keeps_a_deadline_that_comes_during_a_turn_of_it) {
     if (!woken) s.post([] {});  // which makes the strand check the time
 }
 
-TEST(strand, asks_what_lives_in_it_to_stop_when_it_ends) {
+TEST(strand, requests_stop_of_its_flows_when_it_is_destroyed) {
     std::atomic<int> ended = 0;
     pool p(2);
     {
@@ -213,7 +213,7 @@ TEST(strand, asks_what_lives_in_it_to_stop_when_it_ends) {
     EXPECT_EQ(ended, 4);
 }
 
-TEST(strand, asks_all_to_stop_although_a_callback_ends_the_next) {
+TEST(strand, requests_stop_of_all_though_a_callback_ends_the_next_flow) {
     pool p(2);
     std::optional<eager_task<void>> first, second, third;
     int asked = 0;
@@ -238,7 +238,7 @@ TEST(strand, asks_all_to_stop_although_a_callback_ends_the_next) {
     EXPECT_EQ(asked, 1);
 }
 
-TEST(strand, in_a_fiber_of_its_pool_ends_with_it) {
+TEST(strand, owned_by_a_fiber_of_its_pool_ends_with_the_pool) {
     std::atomic<int> ended = 0;
     {
         pool p(2);
@@ -295,12 +295,12 @@ int ended_with_their_strand(int count, F f) {
     return ended;
 }
 
-TEST(strand, in_a_frame_that_is_destroyed_ends_what_lives_in_it_on_the_spot) {
+TEST(strand, in_a_destroyed_frame_ends_its_waiting_flows) {
     EXPECT_EQ(ended_with_their_strand(2, [] { this_fiber::sleep_for(1h); }), 2);
 }
 
 // They have had turns before, and are ready again, one behind the other.
-TEST(strand, in_a_frame_that_is_destroyed_ends_what_is_ready_to_go_on) {
+TEST(strand, in_a_destroyed_frame_ends_its_ready_flows) {
     EXPECT_EQ(ended_with_their_strand(3,
                                       [] {
                                           for (;;) this_fiber::yield();
@@ -308,7 +308,7 @@ TEST(strand, in_a_frame_that_is_destroyed_ends_what_is_ready_to_go_on) {
               3);
 }
 
-TEST(strand, lets_a_coroutine_wait_for_it) {
+TEST(strand, can_be_awaited_by_a_coroutine_until_idle) {
     pool p(2);
     int ran = 0;
     const auto body = [&]() -> task<> {
@@ -335,7 +335,7 @@ TEST(strand, is_waited_for_by_its_pool) {
     EXPECT_TRUE(ended);
 }
 
-TEST(strand, may_come_and_go_by_the_thousand) {
+TEST(strand, can_be_created_and_destroyed_many_times) {
     pool p(2);
     int ran = 0;
     for (int i = 0; i != strand_rounds; ++i) {
@@ -346,7 +346,7 @@ TEST(strand, may_come_and_go_by_the_thousand) {
     EXPECT_EQ(ran, strand_rounds * 3 / 2);
 }
 
-TEST(strand_death, destroyed_in_a_coroutine_while_something_lives_in_it) {
+TEST(strand_death, destroyed_in_a_coroutine_while_it_is_not_empty) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_DEATH(
         {

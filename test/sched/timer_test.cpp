@@ -41,7 +41,7 @@ struct timed : ::testing::Test {
 };
 using timer_test = timed;
 
-TEST_F(timer_test, calls_once_at_its_moment_and_not_before) {
+TEST_F(timer_test, calls_once_at_its_deadline_and_not_before) {
     ints seen;
     timer t(l, 5ms, [&] { seen.push_back(1); });
     l.run_until_idle();
@@ -54,7 +54,7 @@ TEST_F(timer_test, calls_once_at_its_moment_and_not_before) {
     EXPECT_FALSE(t.stop()) << "there was none to come";
 }
 
-TEST_F(timer_test, that_is_due_already_does_not_wait_for_a_tick) {
+TEST_F(timer_test, that_is_already_due_does_not_wait_for_a_tick) {
     timer other;
     for (int i = 0; i < 2; ++i) {
         time.now += 5s + 300us;
@@ -93,7 +93,7 @@ TEST_F(timer_test, calls_in_the_order_of_the_deadlines_and_never_early) {
     EXPECT_EQ(early, 0);
 }
 
-TEST_F(timer_test, that_is_periodic_keeps_to_its_beginning_and_leaves_out_what_it_missed) {
+TEST_F(timer_test, that_is_periodic_keeps_its_phase_and_skips_missed_calls) {
     durations seen;
     timer t(l, 0ms, 10ms, [&] { seen.push_back(time.now.time_since_epoch()); });
     l.run_until_idle();
@@ -110,7 +110,7 @@ TEST_F(timer_test, that_is_periodic_keeps_to_its_beginning_and_leaves_out_what_i
     EXPECT_EQ(seen.size(), 6u);
 }
 
-TEST_F(timer_test, that_begins_at_any_moment_keeps_to_its_period) {
+TEST_F(timer_test, with_any_start_time_keeps_its_period) {
     time.now += 1h;
     for (const time_point first :
          {time_point::min(), time_point::min() + 1ns, time_point(), time_point(-1ns)}) {
@@ -142,7 +142,7 @@ TEST_F(timer_test, stopped_never_calls) {
     EXPECT_EQ(calls, 0);
 }
 
-TEST_F(timer_test, stopped_between_its_moment_and_the_call_never_calls) {
+TEST_F(timer_test, stopped_between_its_deadline_and_the_call_never_calls) {
     int calls = 0;
     timer t(l, 5ms, [&] { ++calls; });
     l.run_until_idle();
@@ -152,7 +152,7 @@ TEST_F(timer_test, stopped_between_its_moment_and_the_call_never_calls) {
     EXPECT_EQ(calls, 0);
 }
 
-TEST_F(timer_test, destroyed_never_calls_and_gives_its_function_back) {
+TEST_F(timer_test, destroyed_never_calls_and_destroys_its_function) {
     auto kept = std::make_shared<int>();
     {
         timer t(l, 5ms, [kept] { ++*kept; });
@@ -195,7 +195,7 @@ TEST_F(timer_test, may_be_destroyed_by_its_own_function) {
     }
 }
 
-TEST_F(timer_test, may_begin_others_in_its_function) {
+TEST_F(timer_test, may_start_others_in_its_function) {
     ints seen;
     timer inner;
     timer outer(l, 1ms, [&] {
@@ -209,7 +209,7 @@ TEST_F(timer_test, may_begin_others_in_its_function) {
     EXPECT_EQ(seen, (ints{1, 2}));
 }
 
-TEST_F(timer_test, runs_in_no_flow_on_the_loop) {
+TEST_F(timer_test, runs_outside_any_flow_on_its_loop) {
     bool right = false;
     fiber f([&] { this_fiber::sleep_for(1h); }, {.on = &l});
     timer t(l, 1ms, [&] { right = l.running_in_this_thread() && current_flow() == nullptr; });
@@ -221,7 +221,7 @@ TEST_F(timer_test, runs_in_no_flow_on_the_loop) {
     f.join();
 }
 
-TEST_F(timer_test, sees_the_bindings_of_who_made_it) {
+TEST_F(timer_test, sees_the_bindings_of_its_creator) {
     context_local<int> user(0);
     ints seen;
     timer t;
@@ -237,7 +237,7 @@ TEST_F(timer_test, sees_the_bindings_of_who_made_it) {
     EXPECT_EQ(*user, 8);
 }
 
-TEST_F(timer_test, with_a_huge_or_negative_duration) {
+TEST_F(timer_test, accepts_huge_and_negative_durations) {
     ints seen;
     timer far(l, std::chrono::hours::max(), [&] { seen.push_back(1); });
     timer past(l, -1h, [&] { seen.push_back(2); });
@@ -248,7 +248,7 @@ TEST_F(timer_test, with_a_huge_or_negative_duration) {
 }
 
 //
-TEST_F(timer_test, moved_to_itself_stays_what_it_is) {
+TEST_F(timer_test, moved_to_itself_is_unchanged) {
     ints seen;
     timer t(l, 1ms, [&] { seen.push_back(1); });
     timer& same = t;
@@ -294,33 +294,33 @@ TEST(timer_threads, stop_and_join_waits_for_the_call_that_runs) {
     }
 }
 
-TEST(timer_threads, stop_and_join_suspends_a_fiber_alone) {
+TEST(timer_threads, stop_and_join_suspends_only_the_calling_fiber) {
     loop_thread there;
     loop here;
     std::atomic<bool> began{false};
-    std::atomic<bool> let_go{false};
+    std::atomic<bool> release{false};
     timer t(there.loop(), 0ms, [&] {
         began = true;
-        while (!let_go) std::this_thread::yield();
+        while (!release) std::this_thread::yield();
     });
     while (!began) std::this_thread::yield();
     fiber joiner([&] { t.stop_and_join(); }, {.on = &here});
-    fiber other([&] { let_go = true; }, {.on = &here});
+    fiber other([&] { release = true; }, {.on = &here});
     here.run();
     joiner.join();
     other.join();
 }
 
-TEST(timer_threads, stop_and_join_waits_for_the_call_in_a_fiber_that_was_stopped_too) {
+TEST(timer_threads, stop_and_join_waits_for_the_call_even_in_a_stopped_fiber) {
     loop_thread there;
     loop here;
     std::atomic<bool> began{false};
-    std::atomic<bool> let_go{false};
+    std::atomic<bool> release{false};
     std::atomic<bool> over{false};
     bool joined = false;
     timer t(there.loop(), 0ms, [&] {
         began = true;
-        while (!let_go) std::this_thread::yield();
+        while (!release) std::this_thread::yield();
         over = true;
     });
     while (!began) std::this_thread::yield();
@@ -332,7 +332,7 @@ TEST(timer_threads, stop_and_join_waits_for_the_call_in_a_fiber_that_was_stopped
             this_fiber::sleep_for(1h);
         },
         {.on = &here});
-    fiber other([&] { let_go = true; }, {.on = &here});
+    fiber other([&] { release = true; }, {.on = &here});
     here.run();
     EXPECT_TRUE(joined);
     EXPECT_TRUE(joiner.join().stopped());
@@ -340,13 +340,13 @@ TEST(timer_threads, stop_and_join_waits_for_the_call_in_a_fiber_that_was_stopped
 }
 
 // Another fiber has its stack when the call is done.
-TEST(timer_threads, stop_and_join_in_a_fiber_that_is_killed_leaves_nothing_behind) {
+TEST(timer_threads, stop_and_join_in_a_killed_fiber_stops_using_its_stack) {
     loop_thread there;
     std::atomic<bool> began{false};
-    std::atomic<bool> let_go{false};
+    std::atomic<bool> release{false};
     timer t(there.loop(), 0ms, [&] {
         began = true;
-        while (!let_go) std::this_thread::yield();
+        while (!release) std::this_thread::yield();
     });
     while (!began) std::this_thread::yield();
     {
@@ -359,7 +359,7 @@ TEST(timer_threads, stop_and_join_in_a_fiber_that_is_killed_leaves_nothing_behin
         [&] {
             std::array<char, 8192> own;
             own.fill('x');
-            let_go = true;
+            release = true;
             t.stop_and_join();
             EXPECT_EQ(std::ranges::count(own, 'x'), std::ssize(own));
         },

@@ -64,7 +64,7 @@ TEST(virtual_loop, gives_another_order_and_another_hash_for_another_seed) {
     EXPECT_EQ(hashes.size(), 20u);
 }
 
-TEST(virtual_loop, draws_every_order_of_three) {
+TEST(virtual_loop, produces_every_order_of_three_fibers) {
     std::set<ints> orders;
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         virtual_loop l(seed);
@@ -79,7 +79,7 @@ TEST(virtual_loop, draws_every_order_of_three) {
     EXPECT_EQ(orders.size(), 6u);
 }
 
-TEST(virtual_loop, hashes_who_began_in_which_order) {
+TEST(virtual_loop, has_one_trace_hash_for_each_start_order) {
     std::set<ints> orders;
     std::set<std::uint64_t> hashes;
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
@@ -94,7 +94,7 @@ TEST(virtual_loop, hashes_who_began_in_which_order) {
     EXPECT_EQ(hashes.size(), orders.size());
 }
 
-TEST(virtual_loop, tells_a_flow_that_has_not_begun_from_a_function) {
+TEST(virtual_loop, hashes_an_unstarted_flow_unlike_a_posted_function) {
     std::set<ints> orders;
     std::set<std::uint64_t> hashes;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -161,7 +161,7 @@ TEST(virtual_loop, lets_no_time_pass_while_something_is_ready) {
     busy.join();
 }
 
-TEST(virtual_loop_death, prints_its_seed_whoever_runs_it) {
+TEST(virtual_loop_death, prints_its_own_seed_when_its_inner_loop_is_run) {
     const auto deadlocked = [] {
         virtual_loop l(42);
         virtual_loop other(43);
@@ -174,7 +174,7 @@ TEST(virtual_loop_death, prints_its_seed_whoever_runs_it) {
     EXPECT_DEATH(deadlocked(), "weft: deadlock under WEFT_SEED=42;");
 }
 
-TEST(virtual_loop_death, prints_its_seed_and_who_waits_for_what_in_a_deadlock) {
+TEST(virtual_loop_death, prints_its_seed_and_the_waiting_fibers_in_a_deadlock) {
     const auto deadlocked = [] {
         virtual_loop l(42);
         fiber a, b;
@@ -217,7 +217,7 @@ TEST_F(explore_test, prints_the_first_seed_that_fails) {
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "weft: fails under WEFT_SEED=3\n");
 }
 
-TEST_F(explore_test, takes_an_exception_for_a_failure) {
+TEST_F(explore_test, treats_an_exception_as_a_failure) {
     ::testing::internal::CaptureStderr();
     EXPECT_FALSE(explore(5, [](std::uint64_t s) {
         if (s == 2) throw 1;

@@ -43,7 +43,7 @@ struct told_turns {
 };
 
 //
-TEST(watchdog, names_the_fiber_that_holds_its_thread) {
+TEST(watchdog, names_the_fiber_that_blocks_its_thread) {
     told_turns& told = told_turns::present().cleared();
     loop l;
     {
@@ -65,7 +65,7 @@ TEST(watchdog, names_the_fiber_that_holds_its_thread) {
 }
 
 // In each round the first check most likely comes while the first turn runs.
-TEST(watchdog, is_silent_about_a_turn_that_lasts_when_it_looks_first) {
+TEST(watchdog, is_silent_about_a_turn_in_progress_at_its_first_check) {
     told_turns& told = told_turns::present().cleared();
     for (int round = 0; round != 20; ++round) {
         loop l;
@@ -81,7 +81,7 @@ TEST(watchdog, is_silent_about_a_turn_that_lasts_when_it_looks_first) {
 
 // The watchdog checks rarely only where nothing runs: here other flows have run all the time
 // before.
-TEST(watchdog, reports_within_two_limits_on_a_busy_loop) {
+TEST(watchdog, reports_within_two_thresholds_on_a_busy_loop) {
     told_turns& told = told_turns::present().cleared();
     loop l;
     const watchdog w(l, 2ms, told_turns::hear);
@@ -105,7 +105,7 @@ TEST(watchdog, reports_within_two_limits_on_a_busy_loop) {
     EXPECT_LT(until_told, 250ms) << "two limits, and what a busy machine adds";
 }
 
-TEST(watchdog, names_a_function_that_runs_in_no_flow) {
+TEST(watchdog, reports_a_function_that_runs_outside_any_flow) {
     told_turns& told = told_turns::present().cleared();
     loop l;
     const watchdog w(l, 20ms, told_turns::hear);
@@ -116,7 +116,7 @@ TEST(watchdog, names_a_function_that_runs_in_no_flow) {
     EXPECT_EQ(all[0].kind, nullptr);
 }
 
-TEST(watchdog, is_silent_about_who_yields_and_who_waits) {
+TEST(watchdog, is_silent_about_fibers_that_yield_or_wait) {
     told_turns& told = told_turns::present().cleared();
     loop l;
     const watchdog w(l, 200ms, told_turns::hear);
@@ -136,7 +136,7 @@ TEST(watchdog, is_silent_about_who_yields_and_who_waits) {
     EXPECT_TRUE(told.copy().empty());
 }
 
-TEST(watchdog, of_a_pool_names_who_holds_a_worker) {
+TEST(watchdog, of_a_pool_names_the_fiber_that_blocks_a_worker) {
     told_turns& told = told_turns::present().cleared();
     pool p({.thread_count = 2, .stall_threshold = 20ms, .on_stall = told_turns::hear});
     spawn([] { std::this_thread::sleep_for(1300ms); }, {.name = "busy", .on = &p.worker(1)}).get();

@@ -7,7 +7,7 @@ namespace {
 
 alignas(64) std::byte callers_memory[4096];
 
-TEST(buffer_stack, is_the_callers_memory) {
+TEST(buffer_stack, uses_the_callers_memory) {
     buffer_stack stacks(callers_memory);
     const stack s = stacks.acquire();
     EXPECT_EQ(s, (stack{callers_memory, callers_memory + sizeof callers_memory}));
@@ -15,7 +15,7 @@ TEST(buffer_stack, is_the_callers_memory) {
     stacks.release(s);
 }
 
-TEST(buffer_stack, is_given_once_at_a_time) {
+TEST(buffer_stack, is_acquired_once_at_a_time) {
     buffer_stack stacks(callers_memory);
     const stack s = stacks.acquire();
     EXPECT_FALSE(stacks.acquire());
@@ -25,7 +25,7 @@ TEST(buffer_stack, is_given_once_at_a_time) {
     stacks.release(again);
 }
 
-TEST(buffer_stack, keeps_its_top_on_a_line_and_within_the_buffer) {
+TEST(buffer_stack, aligns_its_top_to_a_cache_line_within_the_buffer) {
     for (std::size_t from = 0; from < 64; from += 7) {
         for (std::size_t to = 1000; to < 1064; to += 5) {
             buffer_stack stacks(std::span<std::byte>(callers_memory + from, to - from));
@@ -40,7 +40,7 @@ TEST(buffer_stack, keeps_its_top_on_a_line_and_within_the_buffer) {
     }
 }
 
-TEST(buffer_stack, has_nothing_to_give_without_room) {
+TEST(buffer_stack, is_empty_without_room) {
     buffer_stack none(std::span<std::byte>{});
     EXPECT_FALSE(none.acquire());
     buffer_stack tiny(std::span<std::byte>(callers_memory + 1, 10));
@@ -50,7 +50,7 @@ TEST(buffer_stack, has_nothing_to_give_without_room) {
     EXPECT_FALSE(less_than_a_line.acquire());
 }
 
-TEST(buffer_stack_death, release_of_what_is_not_out_aborts) {
+TEST(buffer_stack_death, release_of_a_stack_not_in_use_aborts) {
     buffer_stack stacks(callers_memory);
     const stack s = stacks.acquire();
     EXPECT_DEATH(stacks.release({callers_memory, callers_memory + 64}), "weft: release of a stack");

@@ -18,9 +18,9 @@ struct static_user {
 };
 static_user user;
 
-TEST(default_stacks, may_be_used_before_main_and_after_it) { EXPECT_TRUE(user.held); }
+TEST(default_stacks, can_be_used_before_and_after_main) { EXPECT_TRUE(user.held); }
 
-TEST(default_stacks, round_an_ask_up_to_a_power_of_two) {
+TEST(default_stacks, round_a_request_up_to_a_power_of_two) {
     const struct {
         std::size_t asked, given;
     } cases[] = {{0, 16 * 1024},
@@ -37,7 +37,7 @@ TEST(default_stacks, round_an_ask_up_to_a_power_of_two) {
     EXPECT_EQ(default_stacks().stack_bytes(), default_stack_bytes);
 }
 
-TEST(default_stacks, have_nothing_above_the_largest_class) {
+TEST(default_stacks, are_empty_above_the_largest_size_class) {
     for (const std::size_t asked :
          {(std::size_t{1} << 30) + 1, std::size_t{1} << 40, ~std::size_t{0}}) {
         EXPECT_FALSE(default_stacks(asked));
@@ -46,7 +46,7 @@ TEST(default_stacks, have_nothing_above_the_largest_class) {
     }
 }
 
-TEST(default_stacks, of_every_class_can_be_had) {
+TEST(default_stacks, of_every_size_class_can_be_acquired) {
     for (std::size_t bytes = 16 * 1024; bytes <= std::size_t{1} << 30; bytes *= 2) {
         const stack_allocator_ref source = default_stacks(bytes);
         const stack s = source.acquire();
@@ -58,13 +58,13 @@ TEST(default_stacks, of_every_class_can_be_had) {
     trim_default_stacks();
 }
 
-TEST(default_stacks, of_one_class_are_one_pool) {
+TEST(default_stacks, of_one_size_class_share_a_pool) {
     EXPECT_EQ(default_stacks(100'000), default_stacks(128 * 1024));
     EXPECT_NE(default_stacks(64 * 1024), default_stacks(128 * 1024));
     EXPECT_EQ(stack_allocator_ref(*default_stack_pool(64 * 1024)), default_stacks(64 * 1024));
 }
 
-TEST(default_stacks, are_trimmed_all_together_within_the_count) {
+TEST(default_stacks, are_trimmed_together_up_to_the_count) {
     trim_default_stacks();
     std::vector<stack> small(30);
     std::vector<stack> large(30);

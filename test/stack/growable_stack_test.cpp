@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t mib = 1024 * 1024;
 
-TEST(growable_stack, reserves_much_and_commits_what_is_touched) {
+TEST(growable_stack, reserves_its_full_size_and_commits_touched_pages) {
     growable_stack stacks(64 * mib);
     const stack s = stacks.acquire();
     ASSERT_TRUE(s);
@@ -21,7 +21,7 @@ TEST(growable_stack, reserves_much_and_commits_what_is_touched) {
     stacks.release(s);
 }
 
-TEST(growable_stack, trim_gives_back_the_pages_below_the_stack_pointer) {
+TEST(growable_stack, trim_releases_the_pages_below_the_stack_pointer) {
     growable_stack stacks(16 * mib);
     const stack s = stacks.acquire();
     test::use(s, 8 * mib);
@@ -33,7 +33,7 @@ TEST(growable_stack, trim_gives_back_the_pages_below_the_stack_pointer) {
     stacks.release(s);
 }
 
-TEST(growable_stack, trim_keeps_what_is_in_use_and_a_red_zone) {
+TEST(growable_stack, trim_keeps_used_memory_and_a_red_zone) {
     growable_stack stacks(mib);
     const stack s = stacks.acquire();
     for (std::byte* p = s.limit; p != s.top; ++p) *p = std::byte{5};
@@ -72,7 +72,7 @@ TEST(growable_stack, can_grow_again_after_a_trim) {
     stacks.release(s);
 }
 
-TEST(growable_stack, trim_at_the_limit_gives_nothing) {
+TEST(growable_stack, trim_at_the_limit_releases_nothing) {
     growable_stack stacks(mib);
     const stack s = stacks.acquire();
     EXPECT_EQ(growable_stack::trim(s, s.limit), 0u);

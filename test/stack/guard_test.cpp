@@ -31,7 +31,7 @@ TEST_F(guard_death, by_marker_faults) {
     EXPECT_DEATH(touch(page.begin + page.bytes - 1), "");
 }
 
-TEST_F(guard_death, by_marker_faults_after_its_memory_was_dropped) {
+TEST_F(guard_death, by_marker_faults_after_its_memory_was_discarded) {
     if (!markers_work()) GTEST_SKIP() << "this kernel has no guard markers";
     if (install_markers(&page, 1) != 1) {
         ASSERT_EQ(install_fault_guard(page), guard_kind::marker);
@@ -40,7 +40,7 @@ TEST_F(guard_death, by_marker_faults_after_its_memory_was_dropped) {
     EXPECT_DEATH(touch(page.begin), "");
 }
 
-TEST_F(guard, by_marker_is_not_believed_before_it_has_faulted) {
+TEST_F(guard, by_marker_is_used_only_if_a_test_marker_faults) {
     EXPECT_EQ(a_marker_faults(system_memory), markers_work());
     static int unmapped;
     unmapped = 0;
@@ -63,7 +63,7 @@ TEST_F(guard_death, by_protection_faults) {
     forget_guard(guard_kind::protection);
 }
 
-TEST_F(guard, counts_protections_and_only_them) {
+TEST_F(guard, counts_only_protections) {
     test::failing_memory memory;
     memory.no_markers = true;
     const std::size_t before = protection_count();
@@ -76,7 +76,7 @@ TEST_F(guard, counts_protections_and_only_them) {
     EXPECT_EQ(protection_count(), before);
 }
 
-TEST_F(guard, that_the_system_refuses_is_none_and_counts_nothing) {
+TEST_F(guard, refused_by_the_system_is_none_and_not_counted) {
     test::failing_memory memory;
     memory.no_markers = true;
     memory.no_protect = true;
@@ -86,7 +86,7 @@ TEST_F(guard, that_the_system_refuses_is_none_and_counts_nothing) {
     touch(page.begin);  // and the page is as it was
 }
 
-TEST_F(guard, leaves_half_of_all_mappings_to_others) {
+TEST_F(guard, stops_adding_protections_at_its_budget) {
     EXPECT_GT(protection_budget(), 0u);
     test::failing_memory memory;
     memory.no_markers = true;
@@ -99,7 +99,7 @@ TEST_F(guard, leaves_half_of_all_mappings_to_others) {
     EXPECT_EQ(protection_count(), before);
 }
 
-TEST_F(guard, takes_at_most_half_of_the_mappings_that_the_system_allows) {
+TEST_F(guard, budget_is_at_most_half_of_the_systems_mapping_limit) {
     const std::string file = ::testing::TempDir() + "weft_guard_test_mappings";
     std::ofstream(file) << "10427\n";
     EXPECT_EQ(mapping_limit(file.c_str()), 10427u);
@@ -108,7 +108,7 @@ TEST_F(guard, takes_at_most_half_of_the_mappings_that_the_system_allows) {
     EXPECT_EQ(protection_budget(), mapping_limit() / 4) << "each guard takes two";
 }
 
-TEST_F(guard, by_canary_notices_the_byte_below_the_limit) {
+TEST_F(guard, by_canary_detects_a_changed_byte_below_the_limit) {
     std::byte* limit = page.begin + page.bytes;
     write_canary(limit);
     EXPECT_TRUE(canary_intact(limit));

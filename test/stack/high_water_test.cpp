@@ -15,14 +15,14 @@ namespace {
 
 const std::size_t page = detail::page_bytes();
 
-TEST(high_water, of_an_untouched_stack_is_nothing) {
+TEST(high_water, of_an_untouched_stack_is_zero) {
     mapped_stack stacks(256 * 1024);
     const stack s = stacks.acquire();
     EXPECT_EQ(high_water_bytes(s), 0u);
     stacks.release(s);
 }
 
-TEST(high_water, is_the_deepest_touch_to_the_page) {
+TEST(high_water, is_the_deepest_touch_to_one_page) {
     mapped_stack stacks(1024 * 1024);
     for (const std::size_t depth : {1u, 64u, 5000u, 100'000u, 700'000u, 1024u * 1024}) {
         const stack s = stacks.acquire();
@@ -34,7 +34,7 @@ TEST(high_water, is_the_deepest_touch_to_the_page) {
     }
 }
 
-TEST(high_water, of_the_whole_stack_is_all_of_it) {
+TEST(high_water, of_a_fully_used_stack_is_its_size) {
     mapped_stack stacks(64 * 1024);
     const stack s = stacks.acquire();
     *s.limit = std::byte{1};
@@ -42,7 +42,7 @@ TEST(high_water, of_the_whole_stack_is_all_of_it) {
     stacks.release(s);
 }
 
-TEST(high_water, of_a_recycled_stack_begins_anew_when_reset) {
+TEST(high_water, of_a_recycled_stack_restarts_when_reset) {
     stack_pool<> pool(256 * 1024);
     stack s = pool.acquire();
     test::use(s, 200 * 1024);
@@ -56,7 +56,7 @@ TEST(high_water, of_a_recycled_stack_begins_anew_when_reset) {
     pool.release(s);
 }
 
-TEST(high_water, of_a_suspended_coroutine_begins_anew_below_its_stack_pointer) {
+TEST(high_water, of_a_suspended_coroutine_restarts_at_its_stack_pointer) {
     mapped_stack stacks(256 * 1024);
     const stack s = stacks.acquire();
     test::use(s, 200 * 1024);
@@ -69,7 +69,7 @@ TEST(high_water, of_a_suspended_coroutine_begins_anew_below_its_stack_pointer) {
     stacks.release(s);
 }
 
-TEST(high_water, leaves_no_descriptor_open) {
+TEST(high_water, leaves_no_file_descriptor_open) {
     mapped_stack stacks(64 * 1024);
     const stack s = stacks.acquire();
     const int before = ::dup(0);
@@ -81,7 +81,7 @@ TEST(high_water, leaves_no_descriptor_open) {
     stacks.release(s);
 }
 
-TEST(high_water, is_known_without_a_descriptor_to_be_had) {
+TEST(high_water, is_measured_without_a_free_file_descriptor) {
     mapped_stack stacks(256 * 1024);
     const stack s = stacks.acquire();
     test::use(s, 100'000);

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-TEST(malloc_stack, has_as_many_bytes_as_were_asked_for) {
+TEST(malloc_stack, has_the_requested_size) {
     for (const std::size_t bytes : {1u, 1000u, 16384u, 100001u}) {
         malloc_stack stacks(bytes);
         EXPECT_EQ(stacks.stack_bytes(), bytes);
@@ -23,7 +23,7 @@ TEST(malloc_stack, has_as_many_bytes_as_were_asked_for) {
     }
 }
 
-TEST(malloc_stack, is_empty_when_there_is_no_memory) {
+TEST(malloc_stack, is_empty_without_memory) {
     test::failing_memory memory(1);
     malloc_stack stacks(4096);
     EXPECT_FALSE(stacks.acquire());
@@ -33,7 +33,7 @@ TEST(malloc_stack, is_empty_when_there_is_no_memory) {
     EXPECT_TRUE(memory.nothing_leaked());
 }
 
-TEST(malloc_stack, is_empty_for_a_size_beyond_all_measure) {
+TEST(malloc_stack, is_empty_for_an_excessive_size) {
     malloc_stack stacks(~std::size_t{0});
     EXPECT_FALSE(stacks.acquire());
 }

@@ -14,7 +14,7 @@ namespace {
 
 using testing::touch;
 
-TEST(mapped_stack, has_as_many_bytes_as_were_asked_for_in_whole_pages) {
+TEST(mapped_stack, has_the_requested_size_in_whole_pages) {
     for (const std::size_t bytes : {1u, 5000u, 65536u, 1000001u}) {
         mapped_stack stacks(bytes);
         EXPECT_GE(stacks.stack_bytes(), bytes);
@@ -36,7 +36,7 @@ TEST(mapped_stack_death, overflow_faults) {
     stacks.release(s);
 }
 
-TEST(mapped_stack_death, overflow_faults_without_markers_too) {
+TEST(mapped_stack_death, overflow_also_faults_without_markers) {
     test::failing_memory memory;
     memory.no_markers = true;
     mapped_stack stacks(16384);
@@ -67,7 +67,7 @@ TEST(mapped_stack, each_failing_call_leaves_a_guarded_stack_or_none_and_no_leak)
     }
 }
 
-TEST(mapped_stack, that_cannot_be_guarded_is_not_given) {
+TEST(mapped_stack, is_empty_when_it_cannot_be_guarded) {
     test::failing_memory memory;
     memory.no_markers = memory.no_protect = true;
     mapped_stack stacks(65536);
@@ -75,14 +75,14 @@ TEST(mapped_stack, that_cannot_be_guarded_is_not_given) {
     EXPECT_TRUE(memory.nothing_leaked());
 }
 
-TEST(mapped_stack, is_empty_for_sizes_beyond_all_measure) {
+TEST(mapped_stack, is_empty_for_excessive_sizes) {
     for (const std::size_t bytes : {~std::size_t{0}, std::size_t{1} << 63, std::size_t{1} << 47}) {
         EXPECT_FALSE(mapped_stack(bytes).acquire());
         EXPECT_FALSE(mapped_stack(4096, bytes).acquire());
     }
 }
 
-TEST(mapped_stack, neighbours_have_different_colours) {
+TEST(mapped_stack, neighbours_have_different_offsets) {
     mapped_stack stacks(4096);
     std::set<std::uintptr_t> offsets;
     stack all[16];

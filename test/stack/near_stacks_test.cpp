@@ -21,7 +21,7 @@ struct no_pool {
     std::size_t stack_bytes() const noexcept { return 256; }
 };
 
-TEST(near_stacks, take_what_the_pool_would_have_given) {
+TEST(near_stacks, take_the_stack_that_the_pool_would_give) {
     heap_pool pool(4096);
     const stack a = pool.acquire();
     const stack b = pool.acquire();
@@ -36,7 +36,7 @@ TEST(near_stacks, take_what_the_pool_would_have_given) {
     pool.release(b);
 }
 
-TEST(near_stacks, put_what_the_pool_gives_next) {
+TEST(near_stacks, put_the_stack_that_the_pool_gives_next) {
     heap_pool pool(4096);
     const stack a = pool.acquire();
     pool.release(a);
@@ -47,7 +47,7 @@ TEST(near_stacks, put_what_the_pool_gives_next) {
     pool.release(b);
 }
 
-TEST(near_stacks, count_in_the_most_that_were_in_use) {
+TEST(near_stacks, are_included_in_the_peak_used_count) {
     heap_pool pool(4096);
     stack taken[10];
     for (stack& s : taken) s = pool.acquire();
@@ -58,7 +58,7 @@ TEST(near_stacks, count_in_the_most_that_were_in_use) {
     pool.check();
 }
 
-TEST(near_stacks, leave_to_its_verbs_what_is_of_no_pool) {
+TEST(near_stacks, refuse_an_allocator_without_a_pool) {
     no_pool a;
     EXPECT_FALSE(take_near(a));
     EXPECT_FALSE(put_near(a, stack{a.memory, a.memory + 256}));
@@ -66,7 +66,7 @@ TEST(near_stacks, leave_to_its_verbs_what_is_of_no_pool) {
     EXPECT_EQ(a.calls, 0);
 }
 
-TEST(near_stacks, are_the_threads_own) {
+TEST(near_stacks, are_separate_for_each_thread) {
     heap_pool pool(4096);
     pool.release(pool.acquire());
     std::thread([&] {
@@ -79,7 +79,7 @@ TEST(near_stacks, are_the_threads_own) {
     EXPECT_TRUE(put_near(pool, take_near(pool)));
 }
 
-TEST(near_stacks, refuse_what_is_recalled_and_what_is_over_the_limit) {
+TEST(near_stacks, refuse_recalled_stacks_and_stacks_over_the_limit) {
     heap_pool pool(4096, {.thread_count = 2});
     stack taken[3];
     for (stack& s : taken) s = pool.acquire();
@@ -109,7 +109,7 @@ TEST(near_stacks, refuse_a_stack_of_another_size) {
 }
 
 #if WEFT_ASAN
-TEST(near_stacks, poison_what_is_free) {
+TEST(near_stacks, poison_free_stacks) {
     heap_pool pool(4096);
     const stack s = pool.acquire();
     EXPECT_TRUE(put_near(pool, s));

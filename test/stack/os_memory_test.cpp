@@ -19,14 +19,14 @@ struct mapping {
     std::byte* page(std::size_t i) const { return range.begin + i * page_bytes(); }
 };
 
-TEST(os_memory, knows_the_size_of_a_page) {
+TEST(os_memory, reports_the_page_size) {
     EXPECT_EQ(page_bytes(), static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
     EXPECT_EQ(round_to_page(1), page_bytes());
     EXPECT_EQ(round_to_page(page_bytes()), page_bytes());
     EXPECT_EQ(round_to_page(0), 0u);
 }
 
-TEST(os_memory, maps_zeros_that_cost_nothing_until_touched) {
+TEST(os_memory, maps_zeroed_memory_that_is_committed_on_touch) {
     mapping m(64);
     ASSERT_NE(m.range.begin, nullptr);
     EXPECT_EQ(test::resident_pages(m.range.begin, m.page(64)), 0u);
@@ -34,11 +34,11 @@ TEST(os_memory, maps_zeros_that_cost_nothing_until_touched) {
         std::all_of(m.range.begin, m.page(64), [](std::byte b) { return b == std::byte{}; }));
 }
 
-TEST(os_memory, does_not_map_what_there_cannot_be) {
+TEST(os_memory, map_of_an_impossible_size_returns_null) {
     EXPECT_EQ(os.map(std::size_t{1} << 62), nullptr);
 }
 
-TEST(os_memory, drops_the_whole_pages_of_a_range_and_no_other) {
+TEST(os_memory, discards_only_the_whole_pages_of_a_range) {
     mapping m(4);
     for (std::size_t i = 0; i < 4; ++i) *m.page(i) = std::byte{7};
     EXPECT_EQ(discard_pages(m.page(0) + 1, m.page(3) + 1), 2 * page_bytes());
@@ -48,7 +48,7 @@ TEST(os_memory, drops_the_whole_pages_of_a_range_and_no_other) {
     EXPECT_EQ(*m.page(3), std::byte{7});
 }
 
-TEST(os_memory, drops_nothing_where_there_is_no_whole_page) {
+TEST(os_memory, discards_nothing_without_a_whole_page) {
     mapping m(2);
     *m.page(0) = std::byte{7};
     EXPECT_EQ(discard_pages(m.page(0) + 1, m.page(1) + 1), 0u);
@@ -61,7 +61,7 @@ bool kernel_advises_many(const memory_range& r) {
     return ::syscall(440, -10000, &r, 1, static_cast<int>(advice::drop), 0u) >= 0;
 }
 
-TEST(os_memory, advises_many_ranges_from_the_first_on) {
+TEST(os_memory, advises_several_ranges_in_one_call) {
     mapping m(6);
     if (!kernel_advises_many(m.range)) GTEST_SKIP() << "this kernel advises one range at a time";
     for (std::size_t i = 0; i < 6; ++i) *m.page(i) = std::byte{7};
@@ -73,7 +73,7 @@ TEST(os_memory, advises_many_ranges_from_the_first_on) {
     for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(*m.page(i), expected[i]) << i;
 }
 
-TEST(os_memory, counts_only_the_ranges_that_were_advised) {
+TEST(os_memory, counts_only_advised_ranges) {
     mapping m(2);
     *m.page(0) = std::byte{7};
     std::byte* hole = os.map(page_bytes());

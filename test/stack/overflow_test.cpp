@@ -100,7 +100,7 @@ TEST_F(overflow_death, names_the_coroutine_and_its_stack_and_dies_by_the_signal)
     }
 }
 
-TEST_F(overflow_death, is_reported_from_a_stack_that_is_full) {
+TEST_F(overflow_death, is_reported_from_a_full_stack) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer does not know of the switch";
     EXPECT_EXIT(
         {
@@ -124,7 +124,7 @@ TEST_F(overflow_death, is_reported_on_every_prepared_thread) {
         ::testing::KilledBySignal(SIGSEGV), line);
 }
 
-TEST_F(overflow_death, of_a_nameless_coroutine_is_told_by_its_number) {
+TEST_F(overflow_death, of_an_unnamed_coroutine_is_reported_by_its_id) {
     running_name = nullptr;
     EXPECT_DEATH(
         {
@@ -136,7 +136,7 @@ TEST_F(overflow_death, of_a_nameless_coroutine_is_told_by_its_number) {
 }
 
 // Prints the child's output, so that the test can search it for text that must not be there.
-TEST_F(overflow_death, is_not_what_a_fault_elsewhere_is_called) {
+TEST_F(overflow_death, is_not_reported_for_a_fault_elsewhere) {
     const auto child = [](std::byte* where) {
         set_handler(SIGSEGV, [](int, siginfo_t*, void*) {
             say("only this\n");
@@ -159,7 +159,7 @@ TEST_F(overflow_death, is_not_what_a_fault_elsewhere_is_called) {
     running = nobody;
 }
 
-TEST_F(overflow_death, goes_on_to_the_programs_own_handler) {
+TEST_F(overflow_death, is_passed_to_the_programs_siginfo_handler) {
     EXPECT_EXIT(
         {
             set_handler(SIGSEGV, [](int number, siginfo_t* info, void* context) {
@@ -173,7 +173,7 @@ TEST_F(overflow_death, goes_on_to_the_programs_own_handler) {
         ::testing::ExitedWithCode(4), "weft: stack overflow.*\nmine too");
 }
 
-TEST_F(overflow_death, goes_on_to_a_plain_handler) {
+TEST_F(overflow_death, is_passed_to_a_plain_handler) {
     EXPECT_EXIT(
         {
             ::signal(SIGSEGV, [](int number) {
@@ -186,7 +186,7 @@ TEST_F(overflow_death, goes_on_to_a_plain_handler) {
         ::testing::ExitedWithCode(SIGSEGV), "weft: stack overflow.*\nplain");
 }
 
-TEST_F(overflow_death, calls_a_former_handler_with_the_mask_it_asked_for) {
+TEST_F(overflow_death, calls_a_previous_handler_with_its_requested_mask) {
     EXPECT_EXIT(
         {
             struct sigaction action = {};
@@ -204,7 +204,7 @@ TEST_F(overflow_death, calls_a_former_handler_with_the_mask_it_asked_for) {
         ::testing::ExitedWithCode(2), line);
 }
 
-TEST_F(overflow_death, calls_a_former_handler_once_that_asked_for_once) {
+TEST_F(overflow_death, calls_a_previous_resethand_handler_once) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer keeps its own idea of the default";
     EXPECT_EXIT(
         {
@@ -217,7 +217,7 @@ TEST_F(overflow_death, calls_a_former_handler_once_that_asked_for_once) {
         ::testing::KilledBySignal(SIGSEGV), "weft: stack overflow.*\nonce\n$");
 }
 
-TEST_F(overflow_death, leaves_a_sent_signal_what_it_was) {
+TEST_F(overflow_death, is_not_reported_for_a_sent_signal) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer's handler is the former one";
     EXPECT_EXIT(
         {
@@ -238,7 +238,7 @@ TEST_F(overflow_death, leaves_a_sent_signal_what_it_was) {
 
 sigjmp_buf back;
 
-TEST_F(overflow_death, lets_the_programs_handler_jump_away_and_reports_again) {
+TEST_F(overflow_death, is_reported_again_after_a_handler_jumped_out) {
     if (WEFT_TSAN) GTEST_SKIP() << "ThreadSanitizer does not let go of a handler that was left so";
     EXPECT_EXIT(
         {
@@ -252,7 +252,7 @@ TEST_F(overflow_death, lets_the_programs_handler_jump_away_and_reports_again) {
         ::testing::ExitedWithCode(5), "(weft: stack overflow[^\n]*\n){3}$");
 }
 
-TEST_F(overflow_death, installing_twice_changes_only_who_is_asked) {
+TEST_F(overflow_death, second_install_replaces_only_the_describe_function) {
     EXPECT_EXIT(
         {
             set_handler(SIGSEGV, [](int, siginfo_t*, void*) { std::_Exit(6); });
@@ -270,7 +270,7 @@ TEST_F(overflow_death, installing_twice_changes_only_who_is_asked) {
 }
 
 // ThreadSanitizer checks: another thread faults, which nothing else orders behind the installing.
-TEST_F(overflow_death, describes_with_what_was_there_before_it_was_installed) {
+TEST_F(overflow_death, sees_data_written_before_the_install) {
     static stack there;
     EXPECT_EXIT(
         {
@@ -307,7 +307,7 @@ TEST(overflow, gives_a_thread_an_alternate_stack) {
     }).join();
 }
 
-TEST(overflow, takes_the_alternate_stack_away_with_the_thread) {
+TEST(overflow, releases_the_alternate_stack_with_its_thread) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer's threads have one already";
     test::failing_memory memory;
     std::size_t during = 0;
@@ -319,7 +319,7 @@ TEST(overflow, takes_the_alternate_stack_away_with_the_thread) {
     EXPECT_TRUE(memory.nothing_leaked());
 }
 
-TEST(overflow, leaves_a_threads_own_alternate_stack_in_place) {
+TEST(overflow, keeps_a_threads_own_alternate_stack) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer's threads have one already";
     std::thread([] {
         static std::byte memory[64 * 1024];
@@ -350,7 +350,7 @@ void forbid(long call) {
 }
 
 // As sshd's children do, which then end by exit().
-TEST(overflow, lets_a_process_end_that_has_forbidden_itself_to_change_signal_stacks) {
+TEST(overflow, lets_a_process_exit_when_sigaltstack_is_forbidden) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer changes it at the end";
     EXPECT_EXIT(
         {

@@ -11,7 +11,7 @@
 namespace weft::detail {
 namespace {
 
-TEST(pool_core, asks_an_allocator_for_no_more_than_the_concept_has) {
+TEST(pool_core, requires_only_the_allocator_concept) {
     malloc_stack stacks(16 * 1024);
     const pool_verbs& verbs = pool_verbs_of<malloc_stack>;
     const stack both[] = {verbs.acquire(&stacks), verbs.acquire(&stacks)};
@@ -23,7 +23,7 @@ TEST(pool_core, asks_an_allocator_for_no_more_than_the_concept_has) {
     verbs.release(&stacks, std::span<const stack>(both));
 }
 
-TEST(pool_core, uses_what_an_allocator_has_beyond_the_concept) {
+TEST(pool_core, uses_optional_functions_of_an_allocator) {
     slab_stack stacks(16 * 1024);
     const pool_verbs& verbs = pool_verbs_of<slab_stack>;
     const stack s = verbs.acquire(&stacks);
@@ -33,7 +33,7 @@ TEST(pool_core, uses_what_an_allocator_has_beyond_the_concept) {
     EXPECT_EQ(stacks.out_count(), 0u);
 }
 
-TEST(pool_core, is_its_own_source) {
+TEST(pool_core, serves_as_a_stack_allocator) {
     malloc_stack stacks(16 * 1024);
     pool_core core(&stacks, pool_verbs_of<malloc_stack>, {});
     const stack_allocator_ref source = core.source();
@@ -45,7 +45,7 @@ TEST(pool_core, is_its_own_source) {
     core.check();
 }
 
-TEST(pool_core, a_thread_keeps_at_most_as_many_as_it_may) {
+TEST(pool_core, caches_at_most_the_allowed_count_per_thread) {
     for (const std::size_t keep : {0u, 1u, 2u, 5u, 64u, 1000u}) {
         malloc_stack stacks(4096);
         pool_core core(&stacks, pool_verbs_of<malloc_stack>, {.thread_count = keep});

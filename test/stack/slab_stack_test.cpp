@@ -29,7 +29,7 @@ void give_back(slab_stack& stacks, const std::vector<stack>& all) {
     for (const stack s : all) stacks.release(s);
 }
 
-TEST(slab_stack, has_as_many_bytes_as_were_asked_for_and_no_two_overlap) {
+TEST(slab_stack, has_the_requested_size_and_no_overlaps) {
     for (const std::size_t bytes : {1u, 16384u, 70000u, 131072u, 3u << 20}) {
         slab_stack stacks(bytes);
         std::vector<stack> all = take(stacks, 40);
@@ -46,14 +46,14 @@ TEST(slab_stack, has_as_many_bytes_as_were_asked_for_and_no_two_overlap) {
     }
 }
 
-TEST(slab_stack_death, overflow_of_each_faults) {
+TEST(slab_stack_death, overflow_of_each_stack_faults) {
     slab_stack stacks(16384);
     const std::vector<stack> all = take(stacks, 12);
     for (const stack s : all) EXPECT_DEATH(touch(s.limit - 1), "");
     give_back(stacks, all);
 }
 
-TEST(slab_stack_death, overflow_of_a_recycled_one_faults) {
+TEST(slab_stack_death, overflow_of_a_recycled_stack_faults) {
     slab_stack stacks(16384);
     const stack other = stacks.acquire();
     stack s = stacks.acquire();
@@ -64,7 +64,7 @@ TEST(slab_stack_death, overflow_of_a_recycled_one_faults) {
     stacks.release(other);
 }
 
-TEST(slab_stack, neighbours_have_colours_far_apart) {
+TEST(slab_stack, neighbours_have_offsets_far_apart) {
     slab_stack stacks(65536);
     const std::vector<stack> all = take(stacks, 96);
     std::set<std::size_t> offsets;
@@ -80,7 +80,7 @@ TEST(slab_stack, neighbours_have_colours_far_apart) {
     give_back(stacks, all);
 }
 
-TEST(slab_stack, touches_no_stack_itself_and_one_page_serves_a_shallow_coroutine) {
+TEST(slab_stack, touches_no_stack_and_shallow_use_costs_one_page) {
     slab_stack stacks(65536);
     const std::vector<stack> all = take(stacks, 200);
     for (const stack s : all) EXPECT_EQ(test::resident_pages(s), 0u);
@@ -89,7 +89,7 @@ TEST(slab_stack, touches_no_stack_itself_and_one_page_serves_a_shallow_coroutine
     give_back(stacks, all);
 }
 
-TEST(slab_stack, a_released_stack_has_no_memory) {
+TEST(slab_stack, released_stack_has_no_resident_memory) {
     slab_stack stacks(65536);
     const std::vector<stack> all = take(stacks, 100);
     for (const stack s : all) test::use(s, 60000);
@@ -101,7 +101,7 @@ TEST(slab_stack, a_released_stack_has_no_memory) {
     for (std::size_t i = 0; i < all.size(); i += 2) stacks.release(all[i]);
 }
 
-TEST(slab_stack, many_released_at_once_have_no_memory) {
+TEST(slab_stack, stacks_released_at_once_have_no_resident_memory) {
     slab_stack stacks(65536);
     std::vector<stack> all = take(stacks, 300);
     for (const stack s : all) test::use(s, 8192);
@@ -117,7 +117,7 @@ TEST(slab_stack, many_released_at_once_have_no_memory) {
     stacks.release(kept);
 }
 
-TEST(slab_stack, neighbours_released_together_go_in_one_call) {
+TEST(slab_stack, neighbours_released_together_need_one_system_call) {
     test::failing_memory memory;
     slab_stack stacks(16384);
     const stack kept = stacks.acquire();
@@ -133,7 +133,7 @@ TEST(slab_stack, neighbours_released_together_go_in_one_call) {
     stacks.release(kept);
 }
 
-TEST(slab_stack, a_slab_without_a_stack_in_use_is_unmapped) {
+TEST(slab_stack, unmaps_a_slab_without_stacks_in_use) {
     test::failing_memory memory;
     {
         slab_stack stacks(65536);
@@ -149,7 +149,7 @@ TEST(slab_stack, a_slab_without_a_stack_in_use_is_unmapped) {
 }
 
 // An allocation on the heap above them would keep them there.
-TEST(slab_stack, a_slab_takes_its_books_along_and_nothing_of_the_heap) {
+TEST(slab_stack, keeps_its_metadata_in_the_slab_and_not_on_the_heap) {
     test::failing_memory memory;
     slab_stack stacks(128 * 1024);
     const stack first = stacks.acquire();
@@ -164,7 +164,7 @@ TEST(slab_stack, a_slab_takes_its_books_along_and_nothing_of_the_heap) {
     memory.no_allocate = false;
 }
 
-TEST(slab_stack_death, release_of_a_stranger_aborts) {
+TEST(slab_stack_death, release_of_a_foreign_stack_aborts) {
     slab_stack stacks(16384);
     slab_stack others(16384);
     const stack s = others.acquire();
@@ -195,7 +195,7 @@ TEST(slab_stack_death, destruction_with_a_stack_in_use_aborts) {
         "weft: destruction of a stack allocator");
 }
 
-TEST(slab_stack, a_new_size_concerns_new_stacks_and_old_ones_are_released_as_ever) {
+TEST(slab_stack, new_size_applies_only_to_new_stacks) {
     slab_stack stacks(64 * 1024);
     const std::vector<stack> large = take(stacks, 30);
     stacks.release(large[0]);
@@ -214,7 +214,7 @@ TEST(slab_stack, a_new_size_concerns_new_stacks_and_old_ones_are_released_as_eve
     EXPECT_EQ(stacks.mapped_bytes(), 0u);
 }
 
-TEST(slab_stack, is_empty_for_sizes_beyond_all_measure) {
+TEST(slab_stack, is_empty_for_excessive_sizes) {
     EXPECT_FALSE(slab_stack(~std::size_t{0}).acquire());
     EXPECT_FALSE(slab_stack(std::size_t{1} << 60).acquire());
     EXPECT_FALSE(slab_stack(std::size_t{1} << 47).acquire());
@@ -241,7 +241,7 @@ TEST(slab_stack, each_failing_call_gives_a_stack_or_none_and_leaks_nothing) {
     EXPECT_GT(failed, 0) << "some call must have mattered";
 }
 
-TEST(slab_stack, survives_a_system_that_takes_nothing_back) {
+TEST(slab_stack, survives_failing_unmap_and_advise) {
     test::failing_memory memory;
     slab_stack stacks(128 * 1024);
     const auto unmap = detail::os.unmap;
@@ -257,7 +257,7 @@ TEST(slab_stack, survives_a_system_that_takes_nothing_back) {
     EXPECT_EQ(stacks.mapped_bytes(), 0u);
 }
 
-TEST(slab_stack, drops_the_memory_of_a_slab_that_the_system_does_not_unmap) {
+TEST(slab_stack, discards_the_memory_of_a_slab_when_unmap_fails) {
     test::failing_memory memory;
     slab_stack stacks(128 * 1024);
     const stack s = stacks.acquire();
@@ -269,7 +269,7 @@ TEST(slab_stack, drops_the_memory_of_a_slab_that_the_system_does_not_unmap) {
     detail::os.unmap = unmap;
 }
 
-TEST(slab_stack, asks_for_less_when_a_whole_slab_is_not_to_be_had) {
+TEST(slab_stack, maps_a_smaller_slab_when_a_full_one_fails) {
     test::failing_memory memory;
     detail::os.map = [](std::size_t bytes) noexcept -> std::byte* {
         return bytes > 256 * 1024 ? nullptr : detail::system_memory.map(bytes);
@@ -288,7 +288,7 @@ protected:
 };
 using slab_stack_canary_death = slab_stack_canary;
 
-TEST_F(slab_stack_canary, stands_in_where_no_guard_is_to_be_had) {
+TEST_F(slab_stack_canary, replaces_a_guard_that_is_unavailable) {
     slab_stack stacks(16384);
     EXPECT_FALSE(stacks.has_canaries());
     stack s = stacks.acquire();
@@ -305,7 +305,7 @@ TEST_F(slab_stack_canary, stands_in_where_no_guard_is_to_be_had) {
     EXPECT_FALSE(stacks.has_canaries());
 }
 
-TEST_F(slab_stack_canary_death, is_looked_at_on_release) {
+TEST_F(slab_stack_canary_death, is_checked_on_release) {
     slab_stack stacks(16384);
     const stack s = stacks.acquire();
     std::byte& below = s.limit[-1];
@@ -316,7 +316,7 @@ TEST_F(slab_stack_canary_death, is_looked_at_on_release) {
     stacks.release(s);
 }
 
-TEST(slab_stack, protections_go_up_to_their_budget_and_come_back) {
+TEST(slab_stack, counts_its_protections_and_returns_them) {
     test::failing_memory memory;
     memory.no_markers = true;
     const std::size_t before = detail::protection_count();
@@ -329,7 +329,7 @@ TEST(slab_stack, protections_go_up_to_their_budget_and_come_back) {
 }
 
 //
-TEST(slab_stack, gives_a_hundred_thousand_guarded_stacks_within_few_mappings) {
+TEST(slab_stack, needs_few_mappings_for_a_hundred_thousand_guarded_stacks) {
     if (!detail::markers_work()) GTEST_SKIP() << "this kernel has no guard markers";
     const std::size_t count = WEFT_ASAN || WEFT_TSAN ? 2'000 : 100'000;
     const std::size_t lines = test::mapping_lines();
@@ -345,7 +345,7 @@ TEST(slab_stack, gives_a_hundred_thousand_guarded_stacks_within_few_mappings) {
     stacks.release(all);
 }
 
-TEST(slab_stack, keeps_its_books_through_random_use) {
+TEST(slab_stack, stays_consistent_through_random_use) {
     std::mt19937 random(7);
     slab_stack stacks(16 * 1024);
     std::vector<stack> out;

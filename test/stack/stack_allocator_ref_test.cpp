@@ -26,7 +26,7 @@ TEST(stack_allocator_ref, is_two_words) {
     static_assert(sizeof(stack_allocator_ref) == 2 * sizeof(void*));
 }
 
-TEST(stack_allocator_ref, does_what_its_allocator_does) {
+TEST(stack_allocator_ref, forwards_to_its_allocator) {
     counting a;
     const stack_allocator_ref s = a;
     EXPECT_TRUE(s);
@@ -38,7 +38,7 @@ TEST(stack_allocator_ref, does_what_its_allocator_does) {
     EXPECT_EQ(a.out, 0);
 }
 
-TEST(stack_allocator_ref, names_its_allocator_by_its_own_verbs_alone) {
+TEST(stack_allocator_ref, returns_its_allocator_only_for_its_own_vtable) {
     static constexpr stack_allocator_ref::verbs mine = {
         [](void*) noexcept { return stack{}; }, [](void*, stack) noexcept {},
         [](const void*) noexcept { return std::size_t{1}; }};
@@ -48,14 +48,14 @@ TEST(stack_allocator_ref, names_its_allocator_by_its_own_verbs_alone) {
     EXPECT_EQ(stack_allocator_ref(a).allocator_by(mine), nullptr);
 }
 
-TEST(stack_allocator_ref, without_an_allocator_has_nothing) {
+TEST(stack_allocator_ref, without_an_allocator_is_empty) {
     const stack_allocator_ref s;
     EXPECT_FALSE(s);
     EXPECT_FALSE(s.acquire());
     EXPECT_EQ(s.stack_bytes(), 0u);
 }
 
-TEST(stack_allocator_ref, is_equal_where_the_allocator_is_the_same_object) {
+TEST(stack_allocator_ref, is_equal_for_the_same_allocator_object) {
     counting a;
     counting b;
     EXPECT_EQ(stack_allocator_ref(a), stack_allocator_ref(a));
@@ -63,13 +63,13 @@ TEST(stack_allocator_ref, is_equal_where_the_allocator_is_the_same_object) {
     EXPECT_NE(stack_allocator_ref(a), stack_allocator_ref());
 }
 
-TEST(stack_allocator_ref, of_a_shell_is_the_source_it_names) {
+TEST(stack_allocator_ref, of_a_wrapper_is_the_wrapped_allocator) {
     counting a;
     shell around{&a};
     EXPECT_EQ(stack_allocator_ref(around), stack_allocator_ref(a));
 }
 
-TEST(stack_allocator_ref, is_an_allocator_itself_and_copies_to_the_same) {
+TEST(stack_allocator_ref, is_an_allocator_and_copies_as_equal) {
     static_assert(stack_allocator<stack_allocator_ref>);
     counting a;
     stack_allocator_ref s = a;

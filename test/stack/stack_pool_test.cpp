@@ -60,7 +60,7 @@ int idle(Pool& pool, time_point& now, duration how_long) {
     return woken;
 }
 
-TEST(stack_pool, hands_out_the_stack_released_last) {
+TEST(stack_pool, gives_the_most_recently_released_stack) {
     stack_pool<> pool(64 * kib);
     const std::vector<stack> all = take(pool, 500);
     give_back(pool, all);
@@ -69,7 +69,7 @@ TEST(stack_pool, hands_out_the_stack_released_last) {
     pool.check();
 }
 
-TEST(stack_pool, gives_back_what_an_idle_program_does_not_use) {
+TEST(stack_pool, releases_unused_stacks_of_an_idle_program) {
     stack_pool<> pool(64 * kib);
     time_point now = steady_now();
     give_back(pool, take(pool, 20'000));
@@ -83,7 +83,7 @@ TEST(stack_pool, gives_back_what_an_idle_program_does_not_use) {
     pool.check();
 }
 
-TEST(stack_pool, keeps_what_is_used_each_second) {
+TEST(stack_pool, keeps_stacks_that_are_used_each_second) {
     stack_pool<> pool(64 * kib);
     time_point now = steady_now();
     give_back(pool, take(pool, 3'000));
@@ -97,7 +97,7 @@ TEST(stack_pool, keeps_what_is_used_each_second) {
     pool.check();
 }
 
-TEST(stack_pool, gives_back_no_more_than_its_minimum_allows) {
+TEST(stack_pool, idle_release_keeps_the_minimum) {
     stack_pool<> pool(64 * kib, {.min_count = 100});
     time_point now = steady_now();
     give_back(pool, take(pool, 1'000));
@@ -106,7 +106,7 @@ TEST(stack_pool, gives_back_no_more_than_its_minimum_allows) {
     EXPECT_EQ(pool.give_back(now), never) << "there is nothing to be asked for";
 }
 
-TEST(stack_pool, is_asked_by_every_idle_thread_for_what_that_keeps) {
+TEST(stack_pool, idle_release_covers_the_cache_of_each_idle_thread) {
     stack_pool<> pool(64 * kib);
     give_back(pool, take(pool, 50));
     on_another_thread([&] {
@@ -120,7 +120,7 @@ TEST(stack_pool, is_asked_by_every_idle_thread_for_what_that_keeps) {
     EXPECT_EQ(pool.stats().free_count, 0u);
 }
 
-TEST(stack_pool, is_given_back_what_a_thread_keeps_of_it_alone_and_of_another_pool) {
+TEST(stack_pool, idle_release_works_beside_a_cache_of_another_pool) {
     stack_pool<> pool(64 * kib);
     on_another_thread([&] {
         default_stacks().release(default_stacks().acquire());  // has its place before the other's
@@ -131,7 +131,7 @@ TEST(stack_pool, is_given_back_what_a_thread_keeps_of_it_alone_and_of_another_po
     });
 }
 
-TEST(stack_pool, what_a_thread_took_along_and_did_not_use_others_find_when_it_is_idle) {
+TEST(stack_pool, unused_cached_stacks_of_an_idle_thread_serve_others) {
     stack_pool<> pool(16 * kib);
     on_another_thread([&] { give_back(pool, take(pool, 64)); });
     const stack s = pool.acquire();  // and with it come some that this thread keeps
@@ -141,7 +141,7 @@ TEST(stack_pool, what_a_thread_took_along_and_did_not_use_others_find_when_it_is
     pool.release(s);
 }
 
-TEST(stack_pool, never_hands_out_a_stack_twice) {
+TEST(stack_pool, never_gives_a_stack_twice) {
     stack_pool<> pool(16 * kib);
     std::mt19937 random(3);
     std::vector<stack> out;
@@ -185,7 +185,7 @@ TEST(stack_pool, works_over_any_allocator) {
     use(borrowed);
 }
 
-TEST(stack_pool, as_a_source_is_the_pool) {
+TEST(stack_pool, as_an_allocator_ref_is_the_same_pool) {
     stack_pool<> pool(32 * kib);
     const stack_allocator_ref source = pool;
     EXPECT_EQ(source.stack_bytes(), 32 * kib);
@@ -205,7 +205,7 @@ TEST(stack_pool_death, destruction_with_a_stack_in_use_aborts) {
         "weft: destruction of a stack_pool");
 }
 
-TEST(stack_pool_death, second_release_soon_after_the_first_aborts_in_a_debug_build) {
+TEST(stack_pool_death, prompt_second_release_aborts_in_a_debug_build) {
     if (!WEFT_DEBUG) GTEST_SKIP() << "not looked for in a release build";
     stack_pool<> pool(16 * kib);
     const std::vector<stack> all = take(pool, 200);
@@ -214,7 +214,7 @@ TEST(stack_pool_death, second_release_soon_after_the_first_aborts_in_a_debug_bui
     EXPECT_DEATH(pool.release(all[180]), "weft: release of a stack that is free");
 }
 
-TEST(stack_pool_death, release_of_a_strangers_stack_aborts_when_it_is_given_back) {
+TEST(stack_pool_death, release_of_a_foreign_stack_aborts) {
     stack_pool<> pool(16 * kib);
     stack_pool<> other(64 * kib);
     const stack s = other.acquire();
@@ -224,7 +224,7 @@ TEST(stack_pool_death, release_of_a_strangers_stack_aborts_when_it_is_given_back
     other.release(s);
 }
 
-TEST(stack_pool_death, use_of_a_released_stack_is_seen_by_the_sanitizer) {
+TEST(stack_pool_death, use_of_a_released_stack_is_reported_by_asan) {
     if (!WEFT_ASAN) GTEST_SKIP() << "only AddressSanitizer sees it";
     stack_pool<> pool(16 * kib);
     const stack s = pool.acquire();
@@ -257,7 +257,7 @@ TEST(stack_pool, at_its_maximum_in_bytes_gives_an_empty_stack) {
     EXPECT_FALSE(pool.acquire());
 }
 
-TEST(stack_pool, with_a_maximum_gives_every_thread_what_another_released) {
+TEST(stack_pool, with_a_maximum_shares_released_stacks_between_threads) {
     stack_pool<> pool(16 * kib, {.max_count = 8});
     give_back(pool, take(pool, 8));
     on_another_thread([&] {
@@ -314,7 +314,7 @@ TEST(stack_pool, with_a_lowered_maximum_shrinks_with_each_release) {
     EXPECT_EQ(now.destroyed_count, 15u);
 }
 
-TEST(stack_pool, a_thread_keeps_its_stacks_again_once_it_has_seen_new_limits) {
+TEST(stack_pool, thread_caches_again_after_a_change_of_limits) {
     stack_pool<> pool(16 * kib);
     give_back(pool, take(pool, 10));
     pool.set_limits({.min_count = 1});
@@ -323,7 +323,7 @@ TEST(stack_pool, a_thread_keeps_its_stacks_again_once_it_has_seen_new_limits) {
     EXPECT_EQ(pool.stats().created_count, 11u) << "the ten are this thread's own";
 }
 
-TEST(stack_pool, trim_gives_back_at_most_the_count_it_is_given) {
+TEST(stack_pool, trim_releases_at_most_the_given_count) {
     stack_pool<> pool(16 * kib);
     give_back(pool, take(pool, 300));
     EXPECT_EQ(pool.trim(7), 7u);
@@ -334,7 +334,7 @@ TEST(stack_pool, trim_gives_back_at_most_the_count_it_is_given) {
     EXPECT_EQ(pool.trim(200), 0u);
 }
 
-TEST(stack_pool, trim_takes_the_oldest_and_leaves_the_newest) {
+TEST(stack_pool, trim_releases_the_oldest_first) {
     stack_pool<> pool(16 * kib);
     const std::vector<stack> all = take(pool, 300);
     give_back(pool, all);
@@ -359,7 +359,7 @@ TEST(stack_pool, trim_keeps_the_minimum_in_use_or_free) {
     give_back(pool, all);
 }
 
-TEST(stack_pool, trim_leaves_stacks_in_use_alone) {
+TEST(stack_pool, trim_does_not_touch_stacks_in_use) {
     stack_pool<> pool(16 * kib);
     const std::vector<stack> kept = take(pool, 40);
     for (const stack s : kept) std::memset(s.limit, 0x5a, s.bytes());
@@ -372,7 +372,7 @@ TEST(stack_pool, trim_leaves_stacks_in_use_alone) {
 
 // --------------------------------------------------------------------------- statistics
 
-TEST(stack_pool, statistics_are_exact_for_one_thread_at_every_step) {
+TEST(stack_pool, stats_are_exact_for_one_thread_at_every_step) {
     stack_pool<> pool(64 * kib);
     std::vector<stack> out;
     std::mt19937 random(11);
@@ -399,7 +399,7 @@ TEST(stack_pool, statistics_are_exact_for_one_thread_at_every_step) {
     give_back(pool, out);
 }
 
-TEST(stack_pool, peak_is_exact_for_one_thread_though_nobody_looked) {
+TEST(stack_pool, peak_is_exact_for_one_thread_without_reads_in_between) {
     stack_pool<> pool(16 * kib);
     give_back(pool, take(pool, 10));
     give_back(pool, take(pool, 37));
@@ -409,7 +409,7 @@ TEST(stack_pool, peak_is_exact_for_one_thread_though_nobody_looked) {
     EXPECT_EQ(pool.stats().peak_used_count, 37u);
 }
 
-TEST(stack_pool, peak_sees_what_a_thread_used_and_put_back_unnoticed) {
+TEST(stack_pool, peak_includes_stacks_used_within_a_thread_cache) {
     stack_pool<> pool(16 * kib);
     give_back(pool, take(pool, 30));
     std::vector<stack> elsewhere;
@@ -419,7 +419,7 @@ TEST(stack_pool, peak_sees_what_a_thread_used_and_put_back_unnoticed) {
     give_back(pool, elsewhere);
 }
 
-TEST(stack_pool, statistics_are_exact_after_contention_and_sound_during_it) {
+TEST(stack_pool, stats_are_consistent_during_and_exact_after_contention) {
     stack_pool<> pool(16 * kib);
     std::mutex lock;
     std::vector<stack> shared;  // stacks pass between threads here
@@ -466,7 +466,7 @@ TEST(stack_pool, statistics_are_exact_after_contention_and_sound_during_it) {
 
 // ------------------------------------------------------------------------------------- threads
 
-TEST(stack_pool, a_stack_may_be_released_on_another_thread) {
+TEST(stack_pool, stack_can_be_released_on_another_thread) {
     stack_pool<> pool(16 * kib);
     const std::vector<stack> all = take(pool, 200);
     on_another_thread([&] { give_back(pool, all); });
@@ -475,7 +475,7 @@ TEST(stack_pool, a_stack_may_be_released_on_another_thread) {
     EXPECT_EQ(now.free_count, 200u);
 }
 
-TEST(stack_pool, a_thread_that_ends_leaves_its_stacks_to_the_pool) {
+TEST(stack_pool, exiting_thread_returns_its_stacks_to_the_pool) {
     stack_pool<> pool(16 * kib);
     on_another_thread([&] { give_back(pool, take(pool, 20)); });
     const std::size_t created = pool.stats().created_count;
@@ -484,7 +484,7 @@ TEST(stack_pool, a_thread_that_ends_leaves_its_stacks_to_the_pool) {
     give_back(pool, all);
 }
 
-TEST(stack_pool, trim_asks_other_threads_for_theirs) {
+TEST(stack_pool, trim_recalls_stacks_cached_by_other_threads) {
     stack_pool<> pool(16 * kib);
     std::atomic<int> step{0};
     std::thread other([&] {
@@ -505,7 +505,7 @@ TEST(stack_pool, trim_asks_other_threads_for_theirs) {
     other.join();
 }
 
-TEST(stack_pool, a_thread_may_end_before_one_that_came_later) {
+TEST(stack_pool, thread_can_exit_before_a_later_user_of_the_pool) {
     stack_pool<> pool(16 * kib);
     std::atomic<int> step{0};
     std::thread first([&] {
@@ -521,7 +521,7 @@ TEST(stack_pool, a_thread_may_end_before_one_that_came_later) {
     pool.release(s);
 }
 
-TEST(stack_pool, keeps_no_memory_of_threads_that_have_ended) {
+TEST(stack_pool, leaks_no_memory_of_exited_threads) {
     test::failing_memory memory;
     {
         stack_pool<> pool(16 * kib);
@@ -530,7 +530,7 @@ TEST(stack_pool, keeps_no_memory_of_threads_that_have_ended) {
     EXPECT_TRUE(memory.nothing_leaked());
 }
 
-TEST(stack_pool, may_be_destroyed_while_threads_live_that_used_it) {
+TEST(stack_pool, can_be_destroyed_before_threads_that_used_it) {
     std::atomic<int> step{0};
     auto first = std::make_unique<stack_pool<>>(16 * kib);
     auto second = std::unique_ptr<stack_pool<>>();
@@ -553,7 +553,7 @@ TEST(stack_pool, may_be_destroyed_while_threads_live_that_used_it) {
 
 // ----------------------------------------------------- nothing freed is handed out again
 
-TEST(stack_pool, a_changed_size_never_hands_out_a_stack_of_the_old_one) {
+TEST(stack_pool, never_gives_a_stack_of_the_old_size_after_a_change) {
     for (const std::size_t next : {16 * kib, 60 * kib, 64 * kib + 1, 68 * kib, 256 * kib}) {
         stack_pool<> pool(64 * kib);
         const std::vector<stack> live = take(pool, 30);
@@ -586,7 +586,7 @@ TEST(stack_pool, a_changed_size_never_hands_out_a_stack_of_the_old_one) {
     }
 }
 
-TEST(stack_pool, clear_forgets_every_free_stack_and_no_other) {
+TEST(stack_pool, clear_releases_exactly_the_free_stacks) {
     stack_pool<> pool(64 * kib);
     const std::vector<stack> live = take(pool, 30);
     give_back(pool, take(pool, 200));
@@ -600,7 +600,7 @@ TEST(stack_pool, clear_forgets_every_free_stack_and_no_other) {
     give_back(pool, live);
 }
 
-TEST(stack_pool, never_hands_out_a_stack_after_trim_released_it) {
+TEST(stack_pool, never_gives_a_stack_that_trim_released) {
     // The allocator below records what it has given out and not got back.
     struct watched {
         std::set<std::byte*>* out;
@@ -649,7 +649,7 @@ TEST(stack_pool, resident_memory_falls_after_a_peak_and_a_trim) {
     EXPECT_EQ(pool.stats().mapped_bytes, 0u);
 }
 
-TEST(stack_pool, a_shallow_coroutine_costs_a_page_and_a_few_bytes) {
+TEST(stack_pool, shallow_use_costs_a_page_and_a_few_bytes) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "a sanitizer's own memory is in the way";
     constexpr std::size_t count = 20'000;
     stack_pool<> pool(64 * kib);
@@ -689,7 +689,7 @@ TEST(stack_pool, each_failing_call_gives_a_stack_or_none_and_leaks_nothing) {
     EXPECT_GT(failed, 0) << "some call must have mattered";
 }
 
-TEST(stack_pool, without_memory_for_its_books_gives_no_stack_that_it_could_not_take_back) {
+TEST(stack_pool, without_memory_for_metadata_gives_no_unreturnable_stack) {
     test::failing_memory memory;
     {
         stack_pool<> pool(16 * kib);
@@ -704,7 +704,7 @@ TEST(stack_pool, without_memory_for_its_books_gives_no_stack_that_it_could_not_t
     EXPECT_TRUE(memory.nothing_leaked());
 }
 
-TEST(stack_pool_death, an_overflow_into_a_canary_is_seen_on_a_thread_that_knew_of_none) {
+TEST(stack_pool_death, canary_overflow_is_detected_on_a_thread_unaware_of_canaries) {
     const auto child = [] {
         test::failing_memory memory;
         stack_pool<> pool(16 * kib);
@@ -727,7 +727,7 @@ TEST(stack_pool_death, an_overflow_into_a_canary_is_seen_on_a_thread_that_knew_o
     EXPECT_DEATH(child(), "weft: a stack has overflowed");
 }
 
-TEST(stack_pool_death, an_overflow_into_a_canary_is_seen_at_release) {
+TEST(stack_pool_death, canary_overflow_is_detected_at_release) {
     test::failing_memory memory;
     memory.no_markers = memory.no_protect = true;
     stack_pool<> pool(16 * kib);

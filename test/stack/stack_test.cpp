@@ -28,14 +28,14 @@ TEST(stack, is_empty_until_it_has_memory) {
     EXPECT_NE(s, stack{});
 }
 
-TEST(stack, an_allocator_is_whatever_has_the_three_verbs) {
+TEST(stack, allocator_concept_needs_the_three_functions) {
     static_assert(stack_allocator<users_own>);
     static_assert(!stack_allocator<may_throw>);
     static_assert(!stack_allocator<gives_pointers>);
     static_assert(!stack_allocator<int>);
 }
 
-TEST(stack, stays_the_same_in_registers) {
+TEST(stack, can_be_passed_in_registers) {
     alignas(64) std::byte memory[64];
     const stack s{memory, memory + 64};
     EXPECT_EQ(detail::in_registers(s), s);

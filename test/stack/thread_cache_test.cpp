@@ -23,7 +23,7 @@ std::size_t caches_here() {
 
 void use_once(heap_pool& pool) { pool.release(pool.acquire()); }
 
-TEST(thread_cache, is_one_for_each_pool_a_thread_has_used) {
+TEST(thread_cache, exists_once_per_pool_and_thread) {
     std::thread([] {
         EXPECT_EQ(caches_here(), 0u);
         {
@@ -40,7 +40,7 @@ TEST(thread_cache, is_one_for_each_pool_a_thread_has_used) {
     }).join();
 }
 
-TEST(thread_cache, indices_are_used_again) {
+TEST(thread_cache, reuses_pool_indices) {
     std::thread([] {
         for (int i = 0; i < 1000; ++i) {
             heap_pool pool(4096);
@@ -50,7 +50,7 @@ TEST(thread_cache, indices_are_used_again) {
     }).join();
 }
 
-TEST(thread_cache, a_pool_beyond_the_table_does_without) {
+TEST(thread_cache, is_absent_for_pools_beyond_the_table) {
     std::thread([] {
         std::vector<std::unique_ptr<heap_pool>> pools;
         for (int i = 0; i < 100; ++i) {
@@ -83,7 +83,7 @@ struct late_user {
 };
 thread_local late_user last;
 
-TEST(thread_cache, a_thread_that_ends_uses_the_pools_directly) {
+TEST(thread_cache, is_bypassed_at_thread_exit) {
     heap_pool pool(4096);
     std::thread([&] {
         last.pool = &pool;
@@ -102,7 +102,7 @@ struct borrower {
     std::size_t stack_bytes() const noexcept { return from->stack_bytes(); }
 };
 
-TEST(thread_cache, an_idle_thread_gives_back_to_an_allocator_that_is_itself_over_a_pool) {
+TEST(thread_cache, idle_release_works_for_a_pool_over_another_pool) {
     heap_pool inner(4096);
     stack_pool<borrower> outer{borrower{&inner}};
     std::thread([&] {
@@ -123,7 +123,7 @@ TEST(thread_cache, an_idle_thread_gives_back_to_an_allocator_that_is_itself_over
 }
 
 // The pool is no longer used by the thread that caches one of its stacks: ThreadSanitizer checks.
-TEST(thread_cache, an_idle_thread_looks_while_others_destroy_the_pools_that_it_has_used) {
+TEST(thread_cache, idle_release_is_safe_while_pools_are_destroyed) {
     std::atomic<heap_pool*> given{nullptr};
     std::atomic<int> used{0};
     std::atomic<bool> over{false};

@@ -6,9 +6,9 @@
 namespace weft::detail {
 namespace {
 
-TEST(valgrind_stack, is_for_debug_builds_only) { EXPECT_TRUE(WEFT_DEBUG || !WEFT_VALGRIND); }
+TEST(valgrind_stack, is_enabled_only_in_debug_builds) { EXPECT_TRUE(WEFT_DEBUG || !WEFT_VALGRIND); }
 
-TEST(valgrind_stack, begins_and_ends_with_and_without_valgrind) {
+TEST(valgrind_stack, registers_and_deregisters_with_and_without_valgrind) {
     alignas(64) std::byte memory[1024] = {};
     const stack s = {memory, memory + sizeof memory};
     valgrind_stack::end(s);  // did not begin

@@ -24,7 +24,7 @@ struct counter : weft::stackless {
     }
 };
 
-TEST(stackless, goes_on_behind_the_yield_and_ends_at_the_end) {
+TEST(stackless, resumes_after_each_yield_and_is_done_at_the_end) {
     counter c;
     EXPECT_EQ(c(), 0);
     EXPECT_EQ(c(), 1);
@@ -36,7 +36,7 @@ TEST(stackless, goes_on_behind_the_yield_and_ends_at_the_end) {
     EXPECT_EQ(c(), -1);
 }
 
-TEST(stackless, a_copy_goes_its_own_way) {
+TEST(stackless, copies_run_independently) {
     counter a;
     a();
     counter b = a;
@@ -46,14 +46,14 @@ TEST(stackless, a_copy_goes_its_own_way) {
     EXPECT_EQ(a(), 2);
 }
 
-TEST(stackless, begins_again_when_a_new_one_is_assigned) {
+TEST(stackless, restarts_when_a_new_object_is_assigned) {
     counter c;
     while (!c.done()) c();
     c = counter{};
     EXPECT_EQ(c(), 0);
 }
 
-TEST(stackless, serves_as_a_member_a_reference_and_in_a_lambda) {
+TEST(stackless, works_as_a_member_by_reference_and_in_a_lambda) {
     auto lambda = [state = weft::stackless{}]() mutable {
         WEFT_REENTER(state) {
             WEFT_YIELD return 1;
@@ -98,7 +98,7 @@ struct paths : weft::stackless {
     }
 };
 
-TEST(stackless, yields_in_branches_and_of_blocks_and_of_nothing) {
+TEST(stackless, yields_in_branches_with_blocks_and_empty_statements) {
     paths p;
     p();
     EXPECT_EQ(p.trace, "b");
@@ -149,7 +149,7 @@ struct loops : weft::stackless {
     }
 };
 
-TEST(stackless, loops_with_break_and_continue_go_round_yields) {
+TEST(stackless, yields_inside_loops_with_break_and_continue) {
     loops l;
     std::vector<int> seen;
     while (!l.done()) seen.push_back(l());
@@ -172,7 +172,7 @@ struct ends_its_statement : weft::stackless {
     }
 };
 
-TEST(stackless, break_and_continue_as_the_statement_still_suspend_once) {
+TEST(stackless, suspends_once_when_break_or_continue_is_the_statement) {
     ends_its_statement c;
     for (int n = 1; n < 10; ++n) {
         c();
@@ -199,7 +199,7 @@ struct ways_out : weft::stackless {
     }
 };
 
-TEST(stackless, a_body_left_by_anything_but_a_yield_is_done) {
+TEST(stackless, is_done_when_its_body_is_left_without_a_yield) {
     for (int way = 0; way < 4; ++way) {
         ways_out c;
         c.way = way;
@@ -216,7 +216,7 @@ TEST(stackless, a_body_left_by_anything_but_a_yield_is_done) {
     }
 }
 
-TEST(stackless, an_exception_of_a_yields_statement_leaves_it_suspended_there) {
+TEST(stackless, stays_suspended_when_the_yielded_statement_throws) {
     ways_out c;
     c.way = 4;
     c();
@@ -246,7 +246,7 @@ struct in_a_try : weft::stackless {
     }
 };
 
-TEST(stackless, try_blocks_stand_between_yields) {
+TEST(stackless, allows_try_blocks_between_yields) {
     in_a_try c;
     while (!c.done()) c();
     EXPECT_EQ(c.trace, "1234");
@@ -271,7 +271,7 @@ struct handed_on : weft::stackless {
     }
 };
 
-TEST(stackless, the_statement_of_a_yield_may_move_or_destroy_the_object) {
+TEST(stackless, lets_a_yielded_statement_move_or_destroy_the_object) {
     int count = 0;
     std::unique_ptr<handed_on> a = std::make_unique<handed_on>(), b;
     a->home = &a;
@@ -303,7 +303,7 @@ struct forker : weft::stackless {
     }
 };
 
-TEST(stackless, a_fork_makes_children_that_go_on_behind_it) {
+TEST(stackless, fork_creates_children_that_continue_after_it) {
     std::vector<forker> children;
     forker parent;
     parent.children = &children;
@@ -339,7 +339,7 @@ struct forks_at_once : weft::stackless {
     }
 };
 
-TEST(stackless, a_child_may_run_inside_the_fork) {
+TEST(stackless, fork_can_run_a_child_at_once) {
     int runs = 0;
     forks_at_once f;
     f.runs = &runs;
@@ -364,7 +364,7 @@ struct outer : weft::stackless {
     }
 };
 
-TEST(stackless, a_body_reenters_the_body_of_another) {
+TEST(stackless, body_can_reenter_another_body) {
     outer o;
     EXPECT_EQ(o(), 0);
     EXPECT_EQ(o(), 1);
@@ -380,7 +380,7 @@ struct empty_body : weft::stackless {
     }
 };
 
-TEST(stackless, an_empty_body_is_done_at_once) {
+TEST(stackless, is_done_at_once_with_an_empty_body) {
     empty_body e;
     e();
     EXPECT_TRUE(e.done());

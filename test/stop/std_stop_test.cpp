@@ -17,7 +17,7 @@ TEST(from_std_stop, forwards_the_request_with_its_reason) {
     EXPECT_EQ(inner.reason(), stop_reason::shutdown);
 }
 
-TEST(from_std_stop, forwards_a_request_that_came_before) {
+TEST(from_std_stop, forwards_an_earlier_request) {
     std::stop_source outer;
     outer.request_stop();
     stop_source inner;
@@ -25,7 +25,7 @@ TEST(from_std_stop, forwards_a_request_that_came_before) {
     EXPECT_EQ(inner.reason(), stop_reason::user);
 }
 
-TEST(from_std_stop, forwards_nothing_once_it_is_gone) {
+TEST(from_std_stop, forwards_nothing_after_its_destruction) {
     std::stop_source outer;
     stop_source inner;
     {
@@ -60,13 +60,13 @@ TEST(to_std_stop, forwards_the_request) {
     EXPECT_EQ(calls, 1);
 }
 
-TEST(to_std_stop, forwards_a_request_that_came_before) {
+TEST(to_std_stop, forwards_an_earlier_request) {
     stop_source inner;
     inner.request_stop();
     EXPECT_TRUE(to_std_stop(inner.get_token()).get_token().stop_requested());
 }
 
-TEST(to_std_stop, leaves_a_token_that_nobody_can_stop) {
+TEST(to_std_stop, destroyed_leaves_a_token_that_cannot_be_stopped) {
     stop_source inner;
     std::optional<to_std_stop> link(inner.get_token());
     const std::stop_token left = link->get_token();
@@ -76,7 +76,7 @@ TEST(to_std_stop, leaves_a_token_that_nobody_can_stop) {
     EXPECT_FALSE(left.stop_requested());
 }
 
-TEST(to_std_stop, and_back_is_one_request) {
+TEST(to_std_stop, and_back_forwards_a_single_request) {
     stop_source inner;
     to_std_stop out(inner.get_token());
     stop_source far;

@@ -25,7 +25,7 @@ static_assert(!std::is_copy_constructible_v<any_callback>);
 static_assert(!std::is_move_constructible_v<any_callback>);
 static_assert(std::is_nothrow_constructible_v<stop_callback<void (*)()>, stop_token, void (*)()>);
 
-TEST(stop_callback, runs_on_the_thread_that_requests_before_the_request_returns) {
+TEST(stop_callback, runs_on_the_requesting_thread_before_request_stop_returns) {
     stop_source source;
     std::thread::id where;
     stop_callback note(source.get_token(), [&] { where = std::this_thread::get_id(); });
@@ -37,7 +37,7 @@ TEST(stop_callback, runs_on_the_thread_that_requests_before_the_request_returns)
     EXPECT_NE(where, std::this_thread::get_id());
 }
 
-TEST(stop_callback, runs_in_the_constructor_when_the_request_came_before) {
+TEST(stop_callback, runs_in_its_constructor_after_an_earlier_request) {
     stop_source source;
     source.request_stop(stop_reason::deadline);
     stop_reason seen = stop_reason::none;
@@ -45,7 +45,7 @@ TEST(stop_callback, runs_in_the_constructor_when_the_request_came_before) {
     EXPECT_EQ(seen, stop_reason::deadline);
 }
 
-TEST(stop_callback, may_take_the_reason_or_nothing) {
+TEST(stop_callback, accepts_a_function_with_or_without_the_reason) {
     stop_source source;
     stop_reason seen = stop_reason::none;
     int calls = 0;
@@ -60,7 +60,7 @@ TEST(stop_callback, never_runs_for_a_token_that_cannot_be_stopped) {
     stop_callback never(stop_token(), [] { FAIL(); });
 }
 
-TEST(stop_callback, does_not_run_once_it_is_destroyed) {
+TEST(stop_callback, does_not_run_after_its_destruction) {
     stop_source source;
     {
         stop_callback gone(source.get_token(), [] { FAIL(); });
@@ -68,7 +68,7 @@ TEST(stop_callback, does_not_run_once_it_is_destroyed) {
     source.request_stop();
 }
 
-TEST(stop_callback, calls_its_function_as_what_it_was_given_as) {
+TEST(stop_callback, calls_its_function_with_the_given_value_category) {
     struct once {
         int* moved;
         void operator()() && { ++*moved; }
@@ -88,7 +88,7 @@ TEST(stop_callback, calls_its_function_as_what_it_was_given_as) {
     EXPECT_EQ(kept, 1);
 }
 
-TEST(stop_callback, takes_a_function_that_can_only_be_moved) {
+TEST(stop_callback, accepts_a_move_only_function) {
     stop_source source;
     auto n = std::make_unique<int>(7);
     int seen = 0;
@@ -97,7 +97,7 @@ TEST(stop_callback, takes_a_function_that_can_only_be_moved) {
     EXPECT_EQ(seen, 7);
 }
 
-TEST(stop_callback, whose_function_cannot_be_made_is_not_registered) {
+TEST(stop_callback, is_not_registered_when_its_function_constructor_throws) {
     struct broken {
         explicit broken(int) { throw std::runtime_error("no"); }
         void operator()() const {}
@@ -108,7 +108,7 @@ TEST(stop_callback, whose_function_cannot_be_made_is_not_registered) {
     source.request_stop();
 }
 
-TEST(stop_callback, may_destroy_itself) {
+TEST(stop_callback, can_destroy_itself) {
     stop_source source;
     int later = 0;
     stop_callback last(source.get_token(), [&] { ++later; });
@@ -120,7 +120,7 @@ TEST(stop_callback, may_destroy_itself) {
     source.check();
 }
 
-TEST(stop_callback, may_be_replaced_from_within_by_one_at_the_same_address) {
+TEST(stop_callback, can_replace_itself_at_the_same_address) {
     stop_source source;
     stop_source second;
     int calls = 0;
@@ -136,7 +136,7 @@ TEST(stop_callback, may_be_replaced_from_within_by_one_at_the_same_address) {
     EXPECT_EQ(calls, 1);
 }
 
-TEST(stop_callback_death, that_throws_ends_the_program) {
+TEST(stop_callback_death, that_throws_terminates_the_program) {
     stop_source source;
     stop_callback broken(source.get_token(), [] { throw std::runtime_error("no"); });
     EXPECT_DEATH(source.request_stop(), "");
@@ -144,7 +144,7 @@ TEST(stop_callback_death, that_throws_ends_the_program) {
 
 // --------------------------------------------------------------------------------- two threads
 
-TEST(stop_callback, its_destructor_waits_while_another_thread_runs_it) {
+TEST(stop_callback, destructor_waits_while_another_thread_runs_it) {
     for (int round = 0; round < 5; ++round) {
         stop_source source;
         std::atomic<bool> within{false};
@@ -166,7 +166,7 @@ TEST(stop_callback, its_destructor_waits_while_another_thread_runs_it) {
     }
 }
 
-TEST(stop_callback, its_destructor_does_not_wait_for_another_callback) {
+TEST(stop_callback, destructor_does_not_wait_for_another_callback) {
     stop_source source;
     std::atomic<bool> within{false};
     std::atomic<bool> leave{false};

@@ -74,7 +74,7 @@ TEST(stop_core, adds_and_removes_in_any_order) {
 }
 
 // A callback that removes others before their turn: those are not called.
-TEST(stop_core, what_a_callback_removes_is_not_called) {
+TEST(stop_core, does_not_call_what_a_callback_removes) {
     stop_source source;
     int calls = 0;
     auto counted = [&] { ++calls; };
@@ -89,7 +89,7 @@ TEST(stop_core, what_a_callback_removes_is_not_called) {
     EXPECT_EQ(calls, 5);
 }
 
-TEST(stop_core, a_callback_made_by_a_callback_is_called_at_once) {
+TEST(stop_core, calls_a_callback_created_by_a_callback_at_once) {
     stop_source source;
     int calls = 0;
     stop_callback outer(source.get_token(), [&] {
@@ -104,7 +104,7 @@ TEST(stop_core, a_callback_made_by_a_callback_is_called_at_once) {
 // Callbacks are registered and destroyed on two threads while a third thread requests a stop: no
 // callback is called twice, none that stays is missed, and none that was destroyed is touched
 // (which the sanitizers detect).
-TEST(stop_core, callbacks_that_come_and_go_meet_the_request_once_at_most) {
+TEST(stop_core, calls_short_lived_callbacks_at_most_once) {
     const int rounds = slow ? 30 : 100;
     for (int round = 0; round < rounds; ++round) {
         stop_source source;

@@ -23,7 +23,7 @@ struct counting : stop_node {
           }) {}
 };
 
-TEST(stop_node, is_told_once_with_the_reason) {
+TEST(stop_node, is_notified_once_with_the_reason) {
     stop_source source;
     counting n;
     n.attach(source.get_token());
@@ -36,7 +36,7 @@ TEST(stop_node, is_told_once_with_the_reason) {
     EXPECT_EQ(n.calls, 1);
 }
 
-TEST(stop_node, attached_after_the_request_is_told_at_once) {
+TEST(stop_node, attached_after_the_request_is_notified_at_once) {
     stop_source source;
     source.request_stop(stop_reason::shutdown);
     counting n;
@@ -46,7 +46,7 @@ TEST(stop_node, attached_after_the_request_is_told_at_once) {
     n.detach();
 }
 
-TEST(stop_node, detached_before_the_request_is_not_told) {
+TEST(stop_node, detached_before_the_request_is_not_notified) {
     stop_source source;
     counting n;
     n.attach(source.get_token());
@@ -56,7 +56,7 @@ TEST(stop_node, detached_before_the_request_is_not_told) {
     EXPECT_EQ(n.calls, 0);
 }
 
-TEST(stop_node, may_be_attached_again_once_detached) {
+TEST(stop_node, can_be_attached_again_after_detach) {
     stop_source first;
     stop_source second;
     counting n;
@@ -73,7 +73,7 @@ TEST(stop_node, may_be_attached_again_once_detached) {
     n.detach();
 }
 
-TEST(stop_node, of_a_token_without_a_source_is_attached_to_nothing) {
+TEST(stop_node, ignores_attach_to_a_token_without_a_source) {
     counting n;
     n.attach({});
     n.attach({});
@@ -81,7 +81,7 @@ TEST(stop_node, of_a_token_without_a_source_is_attached_to_nothing) {
     EXPECT_EQ(n.calls, 0);
 }
 
-TEST(stop_node, its_function_may_end_its_life_when_told_at_once) {
+TEST(stop_node, can_be_deleted_by_its_function_when_notified_at_once) {
     struct mortal : stop_node {
         int* ends;
         explicit mortal(int* e)
@@ -101,7 +101,7 @@ TEST(stop_node, its_function_may_end_its_life_when_told_at_once) {
     EXPECT_EQ(ends, 2);
 }
 
-TEST(stop_node_death, is_not_attached_twice) {
+TEST(stop_node_death, attached_twice_aborts) {
     stop_source source;
     counting n;
     n.attach(source.get_token());

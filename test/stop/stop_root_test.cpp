@@ -22,7 +22,7 @@ TEST(stop_root, only_the_first_request_counts) {
     root.check();
 }
 
-TEST(stop_root, tells_its_callbacks_and_the_sources_that_have_it_for_a_parent) {
+TEST(stop_root, notifies_its_callbacks_and_child_sources) {
     stop_root root;
     stop_source child(root.get_token());
     stop_reason told = stop_reason::none, child_told = stop_reason::none;

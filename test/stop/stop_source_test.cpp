@@ -18,7 +18,7 @@ namespace {
 static_assert(!std::is_copy_constructible_v<stop_source>);
 static_assert(!std::is_move_constructible_v<stop_source>);
 
-TEST(stop_source, begins_without_a_request) {
+TEST(stop_source, starts_without_a_request) {
     stop_source source;
     EXPECT_FALSE(source.stop_requested());
     EXPECT_EQ(source.reason(), stop_reason::none);
@@ -34,7 +34,7 @@ TEST(stop_source, only_the_first_request_counts) {
     source.check();
 }
 
-TEST(stop_source, of_requests_on_four_threads_one_is_the_first) {
+TEST(stop_source, accepts_only_one_of_concurrent_requests) {
     for (int round = 0; round < 300; ++round) {
         stop_source source;
         std::atomic<int> calls{0};
@@ -51,7 +51,7 @@ TEST(stop_source, of_requests_on_four_threads_one_is_the_first) {
 
 // ------------------------------------------------------------------------------------- parents
 
-TEST(stop_source, is_stopped_with_its_parent_for_the_parents_reason) {
+TEST(stop_source, inherits_the_stop_and_reason_of_its_parent) {
     stop_source parent;
     stop_source child(parent.get_token());
     stop_source grandchild(child.get_token());
@@ -63,7 +63,7 @@ TEST(stop_source, is_stopped_with_its_parent_for_the_parents_reason) {
     child.check();
 }
 
-TEST(stop_source, stopped_alone_leaves_its_parent_and_keeps_its_reason) {
+TEST(stop_source, stopped_alone_does_not_stop_its_parent_and_keeps_its_reason) {
     stop_source parent;
     stop_source child(parent.get_token());
     int calls = 0;
@@ -75,20 +75,20 @@ TEST(stop_source, stopped_alone_leaves_its_parent_and_keeps_its_reason) {
     EXPECT_EQ(calls, 1);
 }
 
-TEST(stop_source, of_a_stopped_parent_is_stopped_from_the_start) {
+TEST(stop_source, with_a_stopped_parent_starts_stopped) {
     stop_source parent;
     parent.request_stop(stop_reason::deadline);
     stop_source child(parent.get_token());
     EXPECT_EQ(child.reason(), stop_reason::deadline);
 }
 
-TEST(stop_source, without_a_parent_is_what_an_empty_token_makes) {
+TEST(stop_source, made_from_an_empty_token_has_no_parent) {
     stop_source source{stop_token()};
     EXPECT_FALSE(source.stop_requested());
     EXPECT_TRUE(source.request_stop());
 }
 
-TEST(stop_source, that_is_gone_is_not_stopped_with_its_parent) {
+TEST(stop_source, destroyed_child_is_not_stopped_with_its_parent) {
     stop_source parent;
     auto child = std::make_unique<stop_source>(parent.get_token());
     stop_source other(parent.get_token());
@@ -98,7 +98,7 @@ TEST(stop_source, that_is_gone_is_not_stopped_with_its_parent) {
     EXPECT_TRUE(other.stop_requested());
 }
 
-TEST(stop_source, calls_the_latest_first_and_children_in_their_place) {
+TEST(stop_source, notifies_callbacks_and_children_in_lifo_order) {
     std::vector<int> order;
     stop_source parent;
     auto note = [&](int n) { return [&order, n] { order.push_back(n); }; };
@@ -113,7 +113,7 @@ TEST(stop_source, calls_the_latest_first_and_children_in_their_place) {
 
 // ------------------------------------------------------------------------------------ its end
 
-TEST(stop_source, may_be_destroyed_by_a_callback_of_its_own) {
+TEST(stop_source, can_be_destroyed_by_its_own_callback) {
     auto source = std::make_unique<stop_source>();
     std::optional<stop_callback<void (*)()>> last;
     last.emplace(source->get_token(), [] { FAIL() << "destroyed before its turn"; });
@@ -136,7 +136,7 @@ TEST(stop_source, may_be_destroyed_by_a_callback_of_its_own) {
     EXPECT_EQ(first, nullptr);
 }
 
-TEST(stop_source, may_be_destroyed_with_its_parent_by_a_callback) {
+TEST(stop_source, can_be_destroyed_with_its_parent_by_a_callback) {
     int others = 0;
     stop_source root;
     stop_callback last(root.get_token(), [&] { ++others; });
@@ -157,7 +157,7 @@ TEST(stop_source, may_be_destroyed_with_its_parent_by_a_callback) {
 
 // A callback ends itself and wakes the owner of the source, which ends the source at once, on
 // another thread.
-TEST(stop_source, its_destructor_waits_for_a_request_on_another_thread) {
+TEST(stop_source, destructor_waits_for_a_request_on_another_thread) {
     for (int round = 0; round < 20; ++round) {
         auto source = std::make_unique<stop_source>();
         std::atomic<bool> woken{false};
@@ -179,7 +179,7 @@ TEST(stop_source, its_destructor_waits_for_a_request_on_another_thread) {
     }
 }
 
-TEST(stop_source, a_child_may_end_while_its_parent_is_stopped_on_another_thread) {
+TEST(stop_source, child_can_be_destroyed_during_a_stop_of_its_parent) {
     for (int round = 0; round < 300; ++round) {
         stop_source parent;
         auto child = std::make_unique<stop_source>(parent.get_token());
@@ -195,7 +195,7 @@ TEST(stop_source, a_child_may_end_while_its_parent_is_stopped_on_another_thread)
     }
 }
 
-TEST(stop_source_death, is_not_destroyed_before_its_callbacks) {
+TEST(stop_source_death, destroyed_before_its_callbacks_aborts) {
     const auto die = [] {
         auto source = std::make_unique<stop_source>();
         stop_callback late(source->get_token(), [] {});
@@ -204,7 +204,7 @@ TEST(stop_source_death, is_not_destroyed_before_its_callbacks) {
     EXPECT_DEATH(die(), "weft: destruction of a stop source that has callbacks");
 }
 
-TEST(stop_source_death, is_not_stopped_for_no_reason) {
+TEST(stop_source_death, stop_without_a_reason_aborts) {
     stop_source source;
     EXPECT_DEATH(source.request_stop(stop_reason::none), "weft: a stop requested for no reason");
 }

@@ -7,7 +7,7 @@
 namespace weft::detail {
 namespace {
 
-TEST(stop_state, begins_without_a_reason_and_unlocked) {
+TEST(stop_state, starts_without_a_reason_and_unlocked) {
     stop_state s;
     EXPECT_EQ(s.reason(), stop_reason::none);
     EXPECT_TRUE(s.lock_unless_requested());
@@ -27,7 +27,7 @@ TEST(stop_state, is_requested_once_and_keeps_its_first_reason) {
     EXPECT_EQ(s.reason(), stop_reason::deadline);
 }
 
-TEST(stop_state, a_refusal_does_not_wait_for_the_lock) {
+TEST(stop_state, refuses_without_waiting_for_the_lock) {
     stop_state s;
     EXPECT_TRUE(s.lock_and_request(stop_reason::user));
     EXPECT_FALSE(s.lock_and_request(stop_reason::user));
@@ -35,7 +35,7 @@ TEST(stop_state, a_refusal_does_not_wait_for_the_lock) {
     s.unlock();
 }
 
-TEST(stop_state, admits_one_at_a_time) {
+TEST(stop_state, lock_is_exclusive) {
     constexpr int count = 50'000;
     stop_state s;
     int both = 0;
@@ -52,7 +52,7 @@ TEST(stop_state, admits_one_at_a_time) {
     EXPECT_EQ(both, 2 * count);
 }
 
-TEST(stop_state, what_came_before_a_request_is_seen_by_who_sees_it) {
+TEST(stop_state, request_publishes_earlier_writes) {
     for (int round = 0; round < 200; ++round) {
         stop_state s;
         int before = 0;

@@ -12,14 +12,14 @@ namespace {
 static_assert(std::is_trivially_copyable_v<stop_token>);
 static_assert(sizeof(stop_token) == sizeof(void*));
 
-TEST(stop_token, made_from_nothing_can_never_be_stopped) {
+TEST(stop_token, default_constructed_cannot_be_stopped) {
     constexpr stop_token none;
     EXPECT_FALSE(none.stop_possible());
     EXPECT_FALSE(none.stop_requested());
     EXPECT_EQ(none.reason(), stop_reason::none);
 }
 
-TEST(stop_token, sees_the_request_and_the_reason_of_its_source) {
+TEST(stop_token, reports_the_request_and_reason_of_its_source) {
     stop_source source;
     const stop_token token = source.get_token();
     const stop_token copy = token;

@@ -65,7 +65,7 @@ private:
     static std::size_t capacity(random& r) { return r.one_in(3) ? 0 : 1 + r.below(8); }
 
     // What one agent has done; its own, until it has ended.
-    struct party {
+    struct agent {
         std::vector<bool> sent;  // by number
         std::vector<item> received;
         std::array<std::array<std::int64_t, most_parties>, channel_count> last{};
@@ -131,7 +131,7 @@ private:
     }
 
     void send_and_receive(std::size_t p, random& mine) {
-        party& me = parties_[p];
+        agent& me = parties_[p];
         const std::size_t count = 200 + mine.below(2'000);
         const bool sends = mine.below(4) != 0;
         me.sent.reserve(count);
@@ -209,7 +209,7 @@ private:
     const std::size_t party_count_;
     std::deque<weft::channel<item>> bounded_;
     std::deque<weft::unbounded_channel<item>> unbounded_;
-    std::array<party, most_parties> parties_;
+    std::array<agent, most_parties> parties_;
     weft::wait_group living_sends_;
     weft::wait_group living_drains_;
     std::vector<weft::fiber> fibers_;

@@ -68,7 +68,7 @@ std::uint64_t one_round(random& r) {
     coroutine<> c([&a, own = random(r.next())] { body(a, own); });
     std::atomic<unsigned> resumed{0};
     std::atomic<bool> killed{false};
-    const auto party = [&] {
+    const auto agent = [&] {
         while (resumed.load(std::memory_order_relaxed) < resumes_a_round) {
             if (c.try_resume())
                 resumed.fetch_add(1, std::memory_order_release);  // pairs with the killer's acquire
@@ -77,8 +77,8 @@ std::uint64_t one_round(random& r) {
         }
     };
     std::vector<std::thread> threads;
-    for (auto n = 1 + r.below(2); n != 0; --n) threads.emplace_back(party);
-    party();
+    for (auto n = 1 + r.below(2); n != 0; --n) threads.emplace_back(agent);
+    agent();
     for (std::thread& t : threads) t.join();
     STORM_CHECK(a.yields == resumed.load(std::memory_order_acquire));
     std::thread([&] { killed = c.kill(); }).join();

@@ -164,10 +164,10 @@ struct coroutine_flow : flow {
 private:
     static void end_nothing(flow&) noexcept {}
     static void keep(flow&) noexcept { ++kept; }
-    static void let_go(flow&) noexcept { --kept; }
+    static void release(flow&) noexcept { --kept; }
     static agent_info info_of(const flow&) noexcept { return {"coroutine", 7, "test"}; }
     static constexpr flow_kind kind_of_coroutine = {"coroutine", nullptr, end_nothing,
-                                                    keep,        let_go,  info_of};
+                                                    keep,        release, info_of};
 };
 
 // A C++20 coroutine of the plainest kind: start() starts it, and its owner destroys it at whatever

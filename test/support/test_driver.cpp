@@ -34,7 +34,7 @@ weft::io_kind kind_asked_for() {
 }
 
 // Otherwise the rest would prove nothing about the driver.
-TEST(test_driver, is_that_of_every_loop) {
+TEST(test_driver, drives_every_loop) {
     const char* const asked = std::getenv("WEFT_TEST_DRIVER");
     weft::loop l;
     const weft::io_driver* const io = l.driven_by()->io();

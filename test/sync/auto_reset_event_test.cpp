@@ -67,7 +67,7 @@ TEST(auto_reset_event, wakes_in_order_of_arrival) {
     for (auto& f : fibers) f.join();
 }
 
-TEST(auto_reset_event, what_a_killed_waiter_was_given_is_not_lost) {
+TEST(auto_reset_event, a_killed_waiter_consumes_its_granted_signal) {
     weft::auto_reset_event e;
     {
         weft::loop l;
@@ -81,7 +81,7 @@ TEST(auto_reset_event, what_a_killed_waiter_was_given_is_not_lost) {
 }
 
 // The same where the frame is destroyed before it ran.
-TEST(auto_reset_event, what_a_destroyed_waiter_was_given_is_not_lost) {
+TEST(auto_reset_event, keeps_the_signal_granted_to_a_destroyed_waiter) {
     weft::loop l;
     weft::auto_reset_event e;
     auto body = [&]() -> weft::task<> { co_await e.async_wait(); };

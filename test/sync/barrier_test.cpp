@@ -13,7 +13,7 @@ namespace {
 
 class barrier_among : public weft::testing::among {};
 
-TEST_P(barrier_among, nobody_goes_on_before_all_have_arrived) {
+TEST_P(barrier_among, releases_no_waiter_before_all_have_arrived) {
     constexpr int count = 3;
     constexpr int phases = 50;
     int arrived = 0, completed = 0;  // written by the completion alone
@@ -36,7 +36,7 @@ TEST_P(barrier_among, nobody_goes_on_before_all_have_arrived) {
 
 WEFT_INSTANTIATE_AMONG(barrier_among);
 
-TEST(barrier, who_drops_is_not_expected_any_more) {
+TEST(barrier, arrive_and_drop_reduces_the_expected_count) {
     weft::barrier b(3);
     auto first = b.arrive();
     b.arrive_and_drop();
@@ -47,7 +47,7 @@ TEST(barrier, who_drops_is_not_expected_any_more) {
     b.wait(std::move(second));
 }
 
-TEST(barrier, a_waiter_that_is_stopped_has_arrived) {
+TEST(barrier, a_stopped_waiter_counts_as_arrived) {
     weft::testing::virtual_loop l;
     weft::barrier b(2);
     weft::fiber waits([&] { b.arrive_and_wait(); }, {.on = l});
@@ -64,13 +64,13 @@ TEST(barrier, a_waiter_that_is_stopped_has_arrived) {
     EXPECT_FALSE(stops.join().stopped());
 }
 
-TEST(barrier_death, fewer_than_one_arrive) {
+TEST(barrier_death, arrival_of_fewer_than_one) {
     weft::barrier b(1);
     EXPECT_DEATH(static_cast<void>(b.arrive(0)),
                  "arrival of less than one at a barrier \\(.*barrier_test\\.cpp:");
 }
 
-TEST(barrier_death, more_arrive_than_are_expected) {
+TEST(barrier_death, arrival_of_more_than_expected) {
     EXPECT_DEATH(
         {
             weft::barrier b(1);

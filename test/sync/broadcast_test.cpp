@@ -15,7 +15,7 @@ namespace {
 
 class broadcast_among : public weft::testing::among {};
 
-TEST_P(broadcast_among, everybody_gets_everything) {
+TEST_P(broadcast_among, delivers_every_item_to_every_receiver) {
     weft::broadcast<std::string> b(1000);
     std::vector<std::unique_ptr<weft::broadcast<std::string>::receiver>> receivers;
     for (int i = 0; i < 3; ++i)
@@ -39,7 +39,7 @@ TEST_P(broadcast_among, everybody_gets_everything) {
 
 WEFT_INSTANTIATE_AMONG(broadcast_among);
 
-TEST(broadcast, who_is_too_slow_learns_it_once_and_goes_on_with_the_oldest) {
+TEST(broadcast, a_slow_receiver_gets_lagged_once_then_the_oldest_item) {
     weft::broadcast<int> b(4);
     weft::broadcast<int>::receiver slow(b);
     for (int i = 0; i < 7; ++i) EXPECT_TRUE(b.send(i));
@@ -57,11 +57,11 @@ TEST(broadcast, who_is_too_slow_learns_it_once_and_goes_on_with_the_oldest) {
     EXPECT_EQ(slow.recv().error(), weft::errc::closed);
 }
 
-TEST(broadcast_death, room_for_nothing) {
+TEST(broadcast_death, zero_capacity) {
     EXPECT_DEATH(weft::broadcast<int>(0), "a broadcast that keeps no item .*broadcast_test");
 }
 
-TEST(broadcast_death, a_second_wait_at_one_receiver) {
+TEST(broadcast_death, a_second_wait_on_one_receiver) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -74,7 +74,7 @@ TEST(broadcast_death, a_second_wait_at_one_receiver) {
         "two wait at one receiver of a broadcast\n");
 }
 
-TEST(broadcast_death, a_try_at_a_receiver_at_which_somebody_waits) {
+TEST(broadcast_death, try_recv_during_a_wait_on_the_same_receiver) {
     EXPECT_DEATH(
         {
             weft::loop l;

@@ -431,7 +431,7 @@ INSTANTIATE_TEST_SUITE_P(sync, every_wait_of_sync, ::testing::ValuesIn(every_wai
 class every_blocking_wait_of_sync : public ::testing::TestWithParam<wait> {};
 
 // The loop ends while the fiber waits under a shield: the fiber is unwound, and is queued nowhere.
-TEST_P(every_blocking_wait_of_sync, is_taken_back_when_its_stack_is_unwound) {
+TEST_P(every_blocking_wait_of_sync, is_cancelled_when_its_stack_is_unwound) {
     things t;
     bool returned = false;
     {

@@ -52,9 +52,9 @@ protected:
     }
 };
 
-TEST_P(channel_among, carries_in_order_from_hand_to_hand) { carries_in_order(0); }
-TEST_P(channel_among, carries_in_order_through_one_place) { carries_in_order(1); }
-TEST_P(channel_among, carries_in_order_through_many) { carries_in_order(100); }
+TEST_P(channel_among, preserves_order_without_a_buffer) { carries_in_order(0); }
+TEST_P(channel_among, preserves_order_with_a_capacity_of_one) { carries_in_order(1); }
+TEST_P(channel_among, preserves_order_with_a_capacity_of_many) { carries_in_order(100); }
 
 TEST_P(channel_among, each_item_goes_to_one_receiver) {
     weft::channel<int> c(3);
@@ -98,7 +98,7 @@ WEFT_INSTANTIATE_AMONG(channel_among);
 
 // -- alone ------------------------------------------------------------------------------------
 
-TEST(channel, a_full_one_refuses_and_keeps_the_item_with_its_owner) {
+TEST(channel, refuses_when_full_and_leaves_the_item_to_its_owner) {
     weft::channel<std::unique_ptr<int>> c(2);
     EXPECT_EQ(c.capacity(), 2u);
     EXPECT_TRUE(c.try_send(std::make_unique<int>(1)));
@@ -114,7 +114,7 @@ TEST(channel, a_full_one_refuses_and_keeps_the_item_with_its_owner) {
     EXPECT_EQ(c.recv_for(0s).error(), std::errc::timed_out);
 }
 
-TEST(channel, close_drains) {
+TEST(channel, items_can_be_received_after_close) {
     weft::channel<std::string> c(4);
     EXPECT_TRUE(c.send("a"));
     EXPECT_TRUE(c.send("b"));
@@ -129,7 +129,7 @@ TEST(channel, close_drains) {
     EXPECT_EQ(c.try_recv().error(), weft::errc::closed);
 }
 
-TEST(channel, close_wakes_all_who_wait) {
+TEST(channel, close_wakes_all_waiters) {
     weft::loop l;
     weft::channel<int> empty, full(1);
     ASSERT_TRUE(full.try_send(1));
@@ -160,7 +160,7 @@ TEST(channel, can_be_iterated_until_the_end) {
     EXPECT_EQ(got, (std::vector<int>{0, 1, 2, 3, 4}));
 }
 
-TEST(channel, a_stop_ends_a_loop_by_an_exception_and_not_as_the_end_does) {
+TEST(channel, a_stop_ends_iteration_by_an_exception) {
     weft::testing::virtual_loop l;
     weft::channel<int> c;
     weft::fiber f(
@@ -184,7 +184,7 @@ struct counting {
     ~counting() { --living; }
 };
 
-TEST(channel, moves_and_never_copies_and_destroys_what_is_left) {
+TEST(channel, never_copies_and_destroys_remaining_items) {
     counting::copies = 0;
     {
         weft::channel<counting> c(3);
@@ -226,7 +226,7 @@ TEST(channel, senders_and_receivers_are_served_in_order_of_arrival) {
 
 // Any number of senders and receivers, any capacity, deadlines and a stop among them: what was
 // sent and not refused arrives once, and in each sender's order.
-TEST(channel, under_every_order_nothing_is_lost_or_doubled) {
+TEST(channel, loses_and_duplicates_nothing_under_any_schedule) {
     EXPECT_TRUE(weft::testing::explore(60, [](std::uint64_t seed) {
         weft::testing::virtual_loop l(seed);
         std::mt19937_64 random(seed);
@@ -382,7 +382,7 @@ TEST(channel_go, sieve) {
 }
 
 // An end that has already come takes precedence over a stop, for every caller.
-TEST(channel, that_is_closed_says_so_also_to_who_was_stopped) {
+TEST(channel, reports_closed_even_to_a_stopped_caller) {
     weft::loop l;
     weft::channel<int> with_room(1), from_hand_to_hand;
     with_room.close();
@@ -401,7 +401,7 @@ TEST(channel, that_is_closed_says_so_also_to_who_was_stopped) {
     EXPECT_FALSE(f.join().stopped());
 }
 
-TEST(channel, for_more_than_memory_can_hold_is_not_made) {
+TEST(channel, a_capacity_beyond_memory_throws_bad_alloc) {
     EXPECT_THROW(weft::channel<int>(SIZE_MAX), std::bad_alloc);
     EXPECT_THROW(weft::channel<int>(SIZE_MAX / 4), std::bad_alloc);
 }

@@ -124,7 +124,7 @@ TEST(condition_variable, the_predicate_decides) {
 }
 
 // A stop comes while another holds the mutex: the waiter throws only when it has it.
-TEST(condition_variable, locks_again_even_when_stopped) {
+TEST(condition_variable, relocks_the_mutex_even_when_stopped) {
     weft::testing::virtual_loop l;
     weft::mutex m;
     weft::condition_variable c;
@@ -160,7 +160,7 @@ TEST(condition_variable, locks_again_even_when_stopped) {
     stops.join();
 }
 
-TEST(condition_variable, a_fiber_that_is_killed_in_a_wait_does_not_unlock_what_it_does_not_hold) {
+TEST(condition_variable, a_killed_waiter_does_not_unlock_a_mutex_it_does_not_own) {
     weft::mutex m;
     weft::condition_variable c;
     {
@@ -198,7 +198,7 @@ TEST(condition_variable, a_loop_of_timed_waits_is_ended_by_a_stop) {
 }
 
 // The waiter that was woken is destroyed before it runs, or while it waits for the mutex.
-TEST(condition_variable, a_notification_goes_to_the_next_when_its_waiter_is_destroyed) {
+TEST(condition_variable, a_destroyed_waiter_forwards_its_notification) {
     for (const bool before_it_runs : {true, false}) {
         weft::loop l;
         weft::mutex m;
@@ -238,7 +238,7 @@ TEST(condition_variable, a_notification_goes_to_the_next_when_its_waiter_is_dest
     }
 }
 
-TEST(condition_variable, a_fiber_that_is_killed_in_a_wait_hands_its_notification_on) {
+TEST(condition_variable, a_killed_waiter_forwards_its_notification) {
     weft::mutex m;
     weft::condition_variable c;
     weft::loop other;
@@ -274,7 +274,7 @@ TEST(condition_variable, a_fiber_that_is_killed_in_a_wait_hands_its_notification
     second.join();
 }
 
-TEST(condition_variable, a_wait_with_a_token_ends_when_that_is_stopped) {
+TEST(condition_variable, a_wait_with_a_token_ends_when_it_is_stopped) {
     weft::testing::virtual_loop l;
     weft::mutex m;
     weft::condition_variable c;
@@ -314,7 +314,7 @@ TEST(condition_variable, a_wait_with_a_token_misses_no_stop) {
 }
 
 // The stop comes while notify_all() has claimed both and has woken the first only.
-TEST(condition_variable, a_stop_leaves_a_waiter_that_was_notified_to_its_notification) {
+TEST(condition_variable, a_stop_does_not_override_a_notification) {
     weft::mutex m;
     weft::condition_variable c;
     weft::testing::manual_executor on;

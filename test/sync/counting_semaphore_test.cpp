@@ -14,7 +14,7 @@ namespace {
 
 class semaphore_among : public weft::testing::among {};
 
-TEST_P(semaphore_among, so_many_at_a_time) {
+TEST_P(semaphore_among, admits_at_most_its_count_at_once) {
     weft::counting_semaphore<> places(2);
     std::atomic<int> inside{0}, most{0}, count{0};
     run_many(5, [&](auto wait) -> weft::task<> {
@@ -34,7 +34,7 @@ TEST_P(semaphore_among, so_many_at_a_time) {
     EXPECT_FALSE(places.try_acquire());
 }
 
-TEST_P(semaphore_among, binary_ones_pass_a_turn) {
+TEST_P(semaphore_among, of_count_one_alternates_two_agents) {
     weft::binary_semaphore mine(1), yours(0);
     std::vector<int> order;
     run(
@@ -58,7 +58,7 @@ TEST_P(semaphore_among, binary_ones_pass_a_turn) {
 
 WEFT_INSTANTIATE_AMONG(semaphore_among);
 
-TEST(counting_semaphore, serves_in_order_of_arrival_and_nobody_passes) {
+TEST(counting_semaphore, serves_in_arrival_order_without_barging) {
     weft::loop l;
     weft::counting_semaphore<10> s(0);
     std::vector<int> order;
@@ -79,7 +79,7 @@ TEST(counting_semaphore, serves_in_order_of_arrival_and_nobody_passes) {
     for (auto& f : fibers) f.join();
 }
 
-TEST(counting_semaphore_death, a_release_of_less_than_nothing) {
+TEST(counting_semaphore_death, a_release_of_a_negative_count) {
     EXPECT_DEATH(
         {
             weft::counting_semaphore<> s(1);

@@ -40,7 +40,7 @@ TEST(latch, counts_several_at_once) {
     EXPECT_TRUE(weft::latch(0).try_wait());
 }
 
-TEST(latch, counted_down_by_nothing_stays_as_it_is) {
+TEST(latch, count_down_by_zero_changes_nothing) {
     weft::latch shut(1);
     shut.count_down(0);
     EXPECT_FALSE(shut.try_wait());
@@ -49,7 +49,7 @@ TEST(latch, counted_down_by_nothing_stays_as_it_is) {
     EXPECT_TRUE(shut.try_wait());
 }
 
-TEST(latch, counts_down_from_as_much_as_it_says) {
+TEST(latch, counts_down_from_its_maximum) {
     weft::latch l(weft::latch::max());
     l.count_down(weft::latch::max() - 1);
     EXPECT_FALSE(l.try_wait());
@@ -59,7 +59,7 @@ TEST(latch, counts_down_from_as_much_as_it_says) {
 
 // A thread that has come back from wait() may destroy the latch, though the other thread is still
 // in count_down().
-TEST(latch, may_be_destroyed_by_who_has_waited) {
+TEST(latch, can_be_destroyed_once_wait_returns) {
     for (int i = 0; i < 300; ++i) {
         auto l = std::make_unique<weft::latch>(1);
         std::thread t([p = l.get()] { p->count_down(); });

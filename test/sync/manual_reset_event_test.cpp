@@ -32,7 +32,7 @@ TEST_P(manual_reset_event_among, set_lets_a_waiter_through) {
     EXPECT_EQ(seen, 7);
 }
 
-TEST_P(manual_reset_event_among, two_go_forth_and_back) {
+TEST_P(manual_reset_event_among, two_agents_alternate) {
     weft::manual_reset_event there, back;
     constexpr int rounds = 300;
     int at = 0;
@@ -81,7 +81,7 @@ TEST(manual_reset_event, lets_all_pass_until_reset) {
     EXPECT_FALSE(e.wait_for(0s));
 }
 
-TEST(manual_reset_event, who_was_woken_is_through_although_it_is_reset_at_once) {
+TEST(manual_reset_event, releases_woken_waiters_despite_an_immediate_reset) {
     weft::loop l;
     weft::manual_reset_event e;
     int through = 0;
@@ -128,7 +128,7 @@ TEST(manual_reset_event, wakes_a_million_without_recursion) {
     EXPECT_EQ(through, count);
 }
 
-TEST(manual_reset_event_death, that_is_destroyed_while_somebody_waits_for_it) {
+TEST(manual_reset_event_death, destruction_while_a_fiber_waits) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -137,7 +137,7 @@ TEST(manual_reset_event_death, that_is_destroyed_while_somebody_waits_for_it) {
             l.run_until_idle();
             e.reset();
         },
-        "weft: what somebody waits for is destroyed");
+        "weft: an object is destroyed while it has waiters");
 }
 
 }  // namespace

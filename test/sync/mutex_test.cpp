@@ -28,7 +28,7 @@ namespace {
 
 class mutex_among : public weft::testing::among {};
 
-TEST_P(mutex_among, one_at_a_time) {
+TEST_P(mutex_among, has_one_owner_at_a_time) {
     weft::mutex m;
     int count = 0;
     run_many(4, [&](auto wait) -> weft::task<> {
@@ -68,7 +68,7 @@ TEST_P(mutex_among, a_deadline_ends_a_wait_and_the_lock_is_not_lost) {
 
 WEFT_INSTANTIATE_AMONG(mutex_among);
 
-TEST(mutex, unlock_hands_it_to_who_has_waited_longest) {
+TEST(mutex, unlock_passes_ownership_to_the_longest_waiter) {
     weft::loop l;
     weft::mutex m;
     std::vector<int> order;
@@ -95,7 +95,7 @@ TEST(mutex, unlock_hands_it_to_who_has_waited_longest) {
     for (auto& f : fibers) f.join();
 }
 
-TEST(mutex, under_every_order_one_at_a_time) {
+TEST(mutex, has_one_owner_at_a_time_under_any_schedule) {
     EXPECT_TRUE(weft::testing::explore(50, [](std::uint64_t seed) {
         weft::testing::virtual_loop l(seed);
         weft::mutex m;
@@ -125,7 +125,7 @@ TEST(mutex, under_every_order_one_at_a_time) {
     }));
 }
 
-TEST(mutex, is_given_back_by_a_frame_that_is_destroyed_before_it_ran) {
+TEST(mutex, is_released_when_its_new_owners_frame_is_destroyed) {
     weft::loop l;
     weft::mutex m;
     auto body = [&]() -> weft::task<> { co_await m.async_lock(); };
@@ -142,7 +142,7 @@ TEST(mutex, is_given_back_by_a_frame_that_is_destroyed_before_it_ran) {
     m.unlock();
 }
 
-TEST(mutex, is_mine_while_i_hold_it) {
+TEST(mutex, owned_by_caller_is_true_only_for_the_owner) {
     weft::mutex m;
     EXPECT_FALSE(m.owned_by_caller());
     const std::lock_guard held(m);
@@ -152,7 +152,7 @@ TEST(mutex, is_mine_while_i_hold_it) {
 
 // Coroutines that user code starts have the flow of the starter, or none; one waits for the other
 // nevertheless.
-TEST(mutex, is_for_coroutines_that_run_side_by_side) {
+TEST(mutex, excludes_coroutines_started_by_user_code) {
     weft::mutex m;
     weft::manual_reset_event go;
     weft::wait_group living;
@@ -199,7 +199,7 @@ struct freed_meanwhile : weft::detail::lock_operation {
 
 class mutex_between : public weft::testing::among {};
 
-TEST_P(mutex_between, is_had_at_once_by_who_finds_it_free_after_all) {
+TEST_P(mutex_between, is_acquired_at_once_if_released_before_the_wait_begins) {
     weft::mutex m;
     int had = 0;
     run_many(2, [&](auto wait) -> weft::task<> {
@@ -236,7 +236,7 @@ TEST(mutex, a_loop_of_timed_tries_is_ended_by_a_stop) {
 }
 
 // In one iteration: if the fiber yields in between, the owner can run.
-TEST(mutex, a_fiber_that_tries_in_vain_without_end_is_reported_in_a_debug_build) {
+TEST(mutex, reports_a_try_lock_busy_loop_in_a_debug_build) {
     weft::loop l;
     weft::mutex m;
     const auto told_of = [&](bool yields) {
@@ -267,7 +267,7 @@ TEST(mutex, a_fiber_that_tries_in_vain_without_end_is_reported_in_a_debug_build)
     EXPECT_EQ(told_of(true), "");
 }
 
-TEST(mutex_death, an_unlock_by_a_stranger_names_both) {
+TEST(mutex_death, unlock_by_a_non_owner_names_both_agents) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -281,7 +281,7 @@ TEST(mutex_death, an_unlock_by_a_stranger_names_both) {
         "\\(.*mutex_test\\.cpp:");
 }
 
-TEST(mutex_death, an_unlock_by_what_is_in_no_flow) {
+TEST(mutex_death, unlock_outside_any_flow) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -294,16 +294,16 @@ TEST(mutex_death, an_unlock_by_what_is_in_no_flow) {
         "\\(.*mutex_test\\.cpp:");
 }
 
-TEST(mutex_death, an_unlock_of_what_nobody_holds) {
+TEST(mutex_death, unlock_of_an_unlocked_mutex) {
     EXPECT_DEATH(
         {
             weft::mutex m;
             m.unlock();
         },
-        "unlock of a mutex, which is held by nobody: thread [0-9]+ \\(.*mutex_test\\.cpp:");
+        "unlock of a mutex, which is held by no agent: thread [0-9]+ \\(.*mutex_test\\.cpp:");
 }
 
-TEST(mutex_death, a_second_lock_by_its_holder) {
+TEST(mutex_death, second_lock_by_its_owner) {
     EXPECT_DEATH(
         {
             weft::mutex m;
@@ -313,7 +313,7 @@ TEST(mutex_death, a_second_lock_by_its_holder) {
         "lock of a mutex, which is held by thread [0-9]+: thread [0-9]+ \\(.*mutex_test\\.cpp:");
 }
 
-TEST(mutex_death, a_fiber_that_ends_and_holds_one) {
+TEST(mutex_death, a_fiber_that_ends_as_its_owner) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -324,7 +324,7 @@ TEST(mutex_death, a_fiber_that_ends_and_holds_one) {
         "weft: a fiber ended and holds a mutex: fiber [0-9]+ \"alice\"");
 }
 
-TEST(mutex_death, a_fiber_that_was_given_one_ends_and_holds_it) {
+TEST(mutex_death, a_fiber_that_ends_as_its_owner_by_handoff) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -341,7 +341,7 @@ TEST(mutex_death, a_fiber_that_was_given_one_ends_and_holds_it) {
         "weft: a fiber ended and holds a mutex: fiber [0-9]+ \"bob\"");
 }
 
-TEST(mutex_death, a_task_that_ends_and_holds_one) {
+TEST(mutex_death, a_task_that_ends_as_its_owner) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -359,7 +359,7 @@ TEST(mutex_death, a_task_that_ends_and_holds_one) {
         "weft: a task ended and holds a mutex: task [0-9]+");
 }
 
-TEST(mutex, is_not_held_at_the_end_of_whoever_gave_it_back) {
+TEST(mutex, can_be_unlocked_or_tried_before_the_flow_ends) {
     weft::loop l;
     weft::mutex m;
     const auto body = [&] {
@@ -389,7 +389,7 @@ TEST(mutex, is_not_held_at_the_end_of_whoever_gave_it_back) {
     m.unlock();
 }
 
-TEST(mutex_death, that_is_destroyed_while_somebody_waits_for_it) {
+TEST(mutex_death, destruction_while_a_fiber_waits) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -422,7 +422,7 @@ class mutex_of_any_kind_death : public ::testing::Test {};
 using mutexes = ::testing::Types<weft::mutex, weft::shared_mutex>;
 TYPED_TEST_SUITE(mutex_of_any_kind_death, mutexes);
 
-TYPED_TEST(mutex_of_any_kind_death, what_a_thread_held_at_its_end_is_named_by_that_thread) {
+TYPED_TEST(mutex_of_any_kind_death, owned_at_thread_exit_names_that_thread) {
     alignas(TypeParam) static std::byte place[sizeof(TypeParam)];
     auto& m = *new (place) TypeParam;
     const std::string holder = thread_named(held_by_one_that_has_ended(m));
@@ -447,7 +447,7 @@ void in_a_coroutine(F wait) {
     weft::sync_wait(body());
 }
 
-TEST(lock_death, a_wait_that_is_refused_is_named_by_the_line_of_the_call) {
+TEST(lock_death, a_refused_wait_names_the_calling_line) {
     weft::mutex m;
     weft::shared_mutex s;
     weft::recursive_mutex r;
@@ -478,7 +478,7 @@ TEST(lock_death, a_wait_that_is_refused_is_named_by_the_line_of_the_call) {
     EXPECT_DEATH(in_a_coroutine([&] { unset.wait(); }), here);
 }
 
-TEST(recursive_mutex, tried_in_vain_without_end_names_the_line_of_the_call) {
+TEST(recursive_mutex, a_try_lock_busy_loop_report_names_the_calling_line) {
     weft::loop l;
     weft::recursive_mutex m;
     m.lock();

@@ -12,7 +12,7 @@ namespace {
 
 class once_among : public weft::testing::among {};
 
-TEST_P(once_among, one_does_it_and_the_others_wait) {
+TEST_P(once_among, one_caller_initialises_and_the_others_wait) {
     weft::once_flag flag;
     int value = 0;
     run_many(4, [&](auto wait) -> weft::task<> {
@@ -36,7 +36,7 @@ TEST(once, calls_with_arguments_once) {
     EXPECT_EQ(sum, 3);
 }
 
-TEST(once, an_exception_leaves_it_to_the_next) {
+TEST(once, an_exception_lets_the_next_caller_try) {
     weft::loop l;
     weft::once_flag flag;
     int calls = 0, caught = 0;
@@ -61,10 +61,10 @@ TEST(once, an_exception_leaves_it_to_the_next) {
 
 TEST(once_death, leave_without_enter) {
     EXPECT_DEATH(weft::once_flag().leave(true),
-                 "leave.. of a once_flag that nobody has entered .*once_test");
+                 "leave.. of a once_flag that was not entered .*once_test");
 }
 
-TEST(once, a_turn_that_is_left_early_is_the_next_ones) {
+TEST(once, an_uncommitted_guard_lets_the_next_caller_try) {
     weft::loop l;
     weft::once_flag loaded;
     int tries = 0;

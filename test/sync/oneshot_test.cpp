@@ -30,7 +30,7 @@ TEST_P(oneshot_among, carries_one_answer) {
 
 WEFT_INSTANTIATE_AMONG(oneshot_among);
 
-TEST(oneshot, close_in_place_of_an_answer) {
+TEST(oneshot, can_be_closed_without_an_answer) {
     weft::oneshot<int> answer;
     EXPECT_EQ(answer.try_recv().error(), std::errc::resource_unavailable_try_again);
     EXPECT_EQ(answer.recv_for(0s).error(), std::errc::timed_out);
@@ -40,7 +40,7 @@ TEST(oneshot, close_in_place_of_an_answer) {
     EXPECT_EQ(answer.recv().error(), weft::errc::closed);
 }
 
-TEST(oneshot, an_answer_that_nobody_took_is_destroyed) {
+TEST(oneshot, destroys_an_answer_that_was_not_received) {
     auto item = std::make_shared<int>(1);
     {
         weft::oneshot<std::shared_ptr<int>> answer;

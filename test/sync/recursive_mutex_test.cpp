@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-TEST(recursive_mutex, its_holder_may_lock_it_again) {
+TEST(recursive_mutex, its_owner_may_lock_it_again) {
     weft::recursive_mutex m;
     const std::lock_guard outer(m);
     EXPECT_TRUE(m.try_lock());
@@ -25,7 +25,7 @@ TEST(recursive_mutex, its_holder_may_lock_it_again) {
     }).join();
 }
 
-TEST(recursive_mutex, is_handed_on_when_it_was_unlocked_as_often_as_locked) {
+TEST(recursive_mutex, passes_ownership_after_as_many_unlocks_as_locks) {
     weft::loop l;
     weft::recursive_mutex m;
     int inside = 0;
@@ -53,7 +53,7 @@ TEST(recursive_mutex, is_handed_on_when_it_was_unlocked_as_often_as_locked) {
 
 class recursive_mutex_among : public weft::testing::among {};
 
-TEST_P(recursive_mutex_among, is_held_by_one_however_often) {
+TEST_P(recursive_mutex_among, has_one_owner_at_any_lock_depth) {
     weft::recursive_mutex m;
     int inside = 0;
     run_many(4, [&](auto wait) -> weft::task<> {
@@ -76,7 +76,7 @@ TEST_P(recursive_mutex_among, is_held_by_one_however_often) {
 WEFT_INSTANTIATE_AMONG_KINDS(recursive_mutex_among, weft::testing::kind::fiber,
                              weft::testing::kind::task, weft::testing::kind::thread);
 
-TEST(recursive_mutex_death, an_unlock_by_a_stranger) {
+TEST(recursive_mutex_death, unlock_by_a_non_owner) {
     EXPECT_DEATH(
         {
             weft::recursive_mutex m;
@@ -86,7 +86,7 @@ TEST(recursive_mutex_death, an_unlock_by_a_stranger) {
         "unlock of a mutex, which is held by thread");
 }
 
-TEST(recursive_mutex_death, a_coroutine_in_no_flow) {
+TEST(recursive_mutex_death, lock_outside_any_flow) {
     EXPECT_DEATH(
         {
             weft::loop l;
@@ -94,11 +94,11 @@ TEST(recursive_mutex_death, a_coroutine_in_no_flow) {
             l.post([&] { m.lock(); });
             l.run();
         },
-        "a recursive_mutex is used by a coroutine in no flow .*recursive_mutex_test.cpp");
+        "a recursive_mutex is used by a coroutine outside any flow .*recursive_mutex_test.cpp");
 }
 
 // Two of these side by side would be let in at once.
-TEST(recursive_mutex_death, a_coroutine_that_was_begun_by_hand) {
+TEST(recursive_mutex_death, lock_by_a_coroutine_started_by_user_code) {
     weft::recursive_mutex m;
     const auto body = [&]() -> weft::task<> { co_await m.async_lock(); };
     EXPECT_DEATH(

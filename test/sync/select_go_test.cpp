@@ -20,7 +20,7 @@ using weft::otherwise;
 namespace {
 
 // select2: a losing select leaves nothing behind in the queues of the other channels.
-TEST(select_go, leaves_nothing_behind) {
+TEST(select_go, leaves_nothing_queued_in_losing_channels) {
     weft::loop l;
     weft::channel<int> data, dummy;
     constexpr int count = 1000;
@@ -79,7 +79,7 @@ TEST(select_go, waits_exactly_where_the_operation_alone_would) {
 
 // select4: of the cases that do not happen nothing is carried out, not even where their item would
 // go.
-TEST(select_go, carries_out_nothing_of_a_case_that_does_not_happen) {
+TEST(select_go, runs_nothing_of_a_case_that_is_not_selected) {
     weft::channel<int> silent, ready(1);
     int place = 0, asked = 0;
     auto destination = [&]() -> int& {
@@ -99,7 +99,7 @@ TEST(select_go, carries_out_nothing_of_a_case_that_does_not_happen) {
 }
 
 // select5: random selects against random selects, under many orders: what was sent arrives once.
-TEST(select_go, random_ones_agree) {
+TEST(select_go, random_selects_deliver_each_item_once) {
     EXPECT_TRUE(weft::testing::explore(60, [](std::uint64_t seed) {
         weft::testing::virtual_loop l(seed);
         weft::channel<int> a, b(1), c(2);
@@ -148,7 +148,7 @@ TEST(select_go, random_ones_agree) {
 
 // select6: a select that another channel ended is no longer queued, and the next in the queue is
 // served.
-TEST(select_go, who_stands_behind_a_loser_is_served) {
+TEST(select_go, serves_the_waiter_behind_a_losing_select) {
     weft::loop l;
     weft::channel<bool> one, two, never_sent;
     weft::channel<bool> order;
@@ -174,7 +174,7 @@ TEST(select_go, who_stands_behind_a_loser_is_served) {
 
 // select7: an item that is discarded is received like any other: each way to receive is paired with
 // each way to send, in either order, by direct handoff and through a buffer.
-TEST(select_go, an_item_may_be_thrown_away) {
+TEST(select_go, an_item_may_be_discarded) {
     auto ignore = [](int) {};
     using way = void (*)(weft::channel<int>& c, weft::channel<int>& silent);
     const way receives[] = {
@@ -218,7 +218,7 @@ TEST(select_go, an_item_may_be_thrown_away) {
 
 // select8: a return from the function of a case leaves the select and nothing else: the loop goes
 // on with what follows the select, once, in each form of select.
-TEST(select_go, leaving_a_case_leaves_the_select_and_not_the_loop_around_it) {
+TEST(select_go, a_return_from_a_case_leaves_only_the_select) {
     weft::channel<int> ready(1), silent;
     auto rounds = [&](auto select_once) {
         int entered = 0, left = 0, followed = 0;

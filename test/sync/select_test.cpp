@@ -89,7 +89,7 @@ TEST_P(select_among, both_sides_may_select) {
     EXPECT_EQ(rounds, 400);
 }
 
-TEST_P(select_among, after_ends_it) {
+TEST_P(select_among, a_timeout_case_ends_it) {
     weft::channel<int> silent;
     run_many(2, [&](auto wait) -> weft::task<> {
         const auto until = weft::after(weft::now(), 2ms);
@@ -118,7 +118,7 @@ TEST(select, otherwise_does_not_wait) {
     EXPECT_EQ(got, 7);
 }
 
-TEST(select, what_is_closed_is_drained_first_and_then_says_so) {
+TEST(select, drains_a_closed_channel_before_reporting_it) {
     weft::channel<int> c(4);
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(c.try_send(i));
     c.close();
@@ -189,14 +189,14 @@ TEST(select, a_stop_is_a_case_or_throws) {
     EXPECT_FALSE(c.try_send(1)) << "nobody stands in line any more";
 }
 
-TEST(select, an_exception_of_its_function_leaves_it) {
+TEST(select, propagates_an_exception_of_its_case) {
     weft::channel<int> c(1);
     EXPECT_TRUE(c.try_send(1));
     EXPECT_THROW(weft::select(on_recv(c, [](int i) { throw i; })), int);
     EXPECT_EQ(c.size(), 0u);
 }
 
-TEST(select, works_on_every_kind_of_channel_and_moves_what_can_only_be_moved) {
+TEST(select, works_on_every_channel_type_and_with_move_only_items) {
     weft::oneshot<std::unique_ptr<int>> answer;
     weft::unbounded_channel<std::string> events;
     weft::channel<std::unique_ptr<int>> out(1);
@@ -231,7 +231,7 @@ TEST(select, has_left_all_channels_when_its_case_runs) {
     f.join();
 }
 
-TEST(select, has_left_all_channels_when_its_frame_is_destroyed_before_it_ran) {
+TEST(select, leaves_all_channels_if_its_frame_is_destroyed_unresumed) {
     weft::loop l;
     weft::channel<int> a, b;
     const auto body = [&]() -> weft::task<> {
@@ -267,7 +267,7 @@ struct at_once_executor final : weft::executor {
 };
 // The receiver of the item runs before the select continues, and by then the memory of the channel
 // may be another object's.
-TEST(select, that_sent_at_once_leaves_the_channel_to_who_has_the_item) {
+TEST(select, does_not_touch_the_channel_after_an_immediate_send) {
     using ints = weft::channel<int>;
     at_once_executor on;
     alignas(ints) std::array<std::byte, sizeof(ints)> room;

@@ -15,7 +15,7 @@ namespace {
 
 class shared_mutex_among : public weft::testing::among {};
 
-TEST_P(shared_mutex_among, a_writer_is_alone_and_readers_are_not_torn) {
+TEST_P(shared_mutex_among, writers_are_exclusive_and_reads_are_not_torn) {
     weft::shared_mutex m;
     int a = 0, b = 0;
     run_many(4, [&](auto wait) -> weft::task<> {
@@ -41,7 +41,7 @@ TEST_P(shared_mutex_among, a_writer_is_alone_and_readers_are_not_torn) {
 
 WEFT_INSTANTIATE_AMONG(shared_mutex_among);
 
-TEST(shared_mutex, readers_together_writers_alone) {
+TEST(shared_mutex, readers_share_and_writers_are_exclusive) {
     weft::shared_mutex m;
     EXPECT_FALSE(m.is_shared());
     ASSERT_TRUE(m.try_lock_shared());
@@ -76,7 +76,7 @@ struct line_test : ::testing::Test {
     }
 };
 
-TEST_F(line_test, readers_that_come_later_stand_behind_a_writer) {
+TEST_F(line_test, later_readers_queue_behind_a_writer) {
     ASSERT_TRUE(m.try_lock_shared());
     for (char c : {'W', 'r', 'r', 'W', 'r'}) add(c);
     l.run_until_idle();
@@ -88,7 +88,7 @@ TEST_F(line_test, readers_that_come_later_stand_behind_a_writer) {
     for (auto& f : fibers) f.join();
 }
 
-TEST_F(line_test, readers_behind_a_writer_that_gives_up_go_in) {
+TEST_F(line_test, readers_behind_a_stopped_writer_are_admitted) {
     ASSERT_TRUE(m.try_lock_shared());
     add('W');
     add('r');
@@ -104,7 +104,7 @@ TEST_F(line_test, readers_behind_a_writer_that_gives_up_go_in) {
     m.unlock();
 }
 
-TEST(shared_mutex, under_every_order_a_writer_is_alone) {
+TEST(shared_mutex, a_writer_is_exclusive_under_any_schedule) {
     EXPECT_TRUE(weft::testing::explore(50, [](std::uint64_t seed) {
         weft::testing::virtual_loop l(seed);
         weft::shared_mutex m;
@@ -141,15 +141,15 @@ TEST(shared_mutex, under_every_order_a_writer_is_alone) {
     }));
 }
 
-TEST(shared_mutex_death, an_unlock_of_what_is_not_held_so) {
+TEST(shared_mutex_death, unlock_in_a_mode_that_is_not_held) {
     EXPECT_DEATH(weft::shared_mutex().unlock(),
-                 "unlock of a shared_mutex, which is written by nobody: thread [0-9]+ "
+                 "unlock of a shared_mutex, which is written by no agent: thread [0-9]+ "
                  "\\(.*shared_mutex_test\\.cpp:");
     EXPECT_DEATH(weft::shared_mutex().unlock_shared(),
                  "unlock_shared of a shared_mutex that no reader holds");
 }
 
-TEST(shared_mutex_death, a_writer_who_locks_it_again) {
+TEST(shared_mutex_death, second_lock_by_the_writer) {
     EXPECT_DEATH(
         {
             weft::shared_mutex m;
@@ -166,7 +166,7 @@ TEST(shared_mutex_death, a_writer_who_locks_it_again) {
         "lock of a shared_mutex, which is written by thread [0-9]+: thread");
 }
 
-TEST(shared_mutex_death, an_unlock_by_a_stranger) {
+TEST(shared_mutex_death, unlock_by_a_non_owner) {
     EXPECT_DEATH(
         {
             weft::shared_mutex m;
@@ -176,7 +176,7 @@ TEST(shared_mutex_death, an_unlock_by_a_stranger) {
         "unlock of a shared_mutex, which is written by thread [0-9]+: thread");
 }
 
-TEST(shared_mutex_death, a_fiber_that_ends_and_writes) {
+TEST(shared_mutex_death, a_fiber_that_ends_as_its_writer) {
     EXPECT_DEATH(
         {
             weft::loop l;

@@ -36,7 +36,7 @@ TEST_P(unbounded_channel_among, senders_never_wait_and_nothing_is_lost) {
 
 WEFT_INSTANTIATE_AMONG(unbounded_channel_among);
 
-TEST(unbounded_channel, keeps_order_while_its_room_grows) {
+TEST(unbounded_channel, keeps_order_while_its_buffer_grows) {
     weft::unbounded_channel<int> c;
     int next = 0, expected = 0;
     for (int round = 1; round < 60; ++round) {  // the ring starts at any index when it grows

@@ -10,7 +10,7 @@ namespace {
 
 class wait_group_among : public weft::testing::among {};
 
-TEST_P(wait_group_among, waits_for_all_that_was_begun_again_and_again) {
+TEST_P(wait_group_among, waits_repeatedly_for_all_added_work) {
     weft::wait_group work, round;
     int value = 0;
     round.add();
@@ -59,7 +59,7 @@ TEST(wait_group_death, done_more_often_than_added) {
                  "a count of what is waited for falls below zero \\(.*wait_group_test\\.cpp:");
 }
 
-TEST(wait_group_death, that_begins_beyond_what_it_can_count) {
+TEST(wait_group_death, an_initial_count_beyond_its_maximum) {
     EXPECT_DEATH(weft::wait_group(~std::size_t{0}),
                  "a count of what is waited for begins beyond its maximum");
 }

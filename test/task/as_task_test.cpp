@@ -35,7 +35,7 @@ static_assert(std::is_same_v<task_result_t<declining&>, int>);
 static_assert(std::is_same_v<kept_t<void>, std::monostate>);
 static_assert(std::is_same_v<kept_t<int&>, std::reference_wrapper<int>>);
 
-TEST(as_task, leaves_a_task_as_it_is) {
+TEST(as_task, returns_a_task_unchanged) {
     task<int> t = number_in(1ms, 1);
     task<int> same = as_task(std::move(t));
     EXPECT_FALSE(t);
@@ -44,7 +44,7 @@ TEST(as_task, leaves_a_task_as_it_is) {
     EXPECT_FALSE(same);
 }
 
-TEST(as_task, holds_a_temporary_and_refers_to_what_has_a_name) {
+TEST(as_task, stores_a_temporary_and_refers_to_an_lvalue) {
     declining named{4};
     task<int> t = as_task(named);
     named.value = 5;
@@ -80,7 +80,7 @@ task<> await_in_each_way() {
     EXPECT_EQ(in_time.value(), 4);
     EXPECT_EQ(std::get<0>(co_await weft::fork_join(a)), 5);
 }
-TEST(as_task, awaits_an_awaiter_that_has_a_name_itself_and_no_copy) {
+TEST(as_task, awaits_an_lvalue_awaiter_without_copying_it) {
     run(await_in_each_way<immovable_awaiter>());
     run(await_in_each_way<holder_of_awaiter>());
     holder_of_awaiter held;
@@ -129,7 +129,7 @@ TEST(as_task, takes_operations_of_each_kind) {
 }
 
 // The use that the headers of when_all and with_deadline name first.
-TEST(as_task, lets_a_combinator_await_a_channel_in_place) {
+TEST(as_task, lets_a_combinator_await_a_channel_directly) {
     weft::channel<int> c;
     const auto body = [&]() -> task<> {
         weft::fiber sends([&] { EXPECT_TRUE(c.send(1)); });

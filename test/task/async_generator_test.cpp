@@ -21,7 +21,7 @@ async_generator<int> count(int from, int to, std::chrono::milliseconds d = 0ms) 
     }
 }
 
-TEST(async_generator, yields_one_after_the_other) {
+TEST(async_generator, yields_its_elements_in_order) {
     const auto body = []() -> task<int> {
         int sum = 0;
         auto g = count(1, 5);
@@ -31,7 +31,7 @@ TEST(async_generator, yields_one_after_the_other) {
     EXPECT_EQ(run(body()), 1234);
 }
 
-TEST(async_generator, awaits_in_between) {
+TEST(async_generator, can_await_between_elements) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     const auto body = []() -> task<int> {
@@ -45,7 +45,7 @@ TEST(async_generator, awaits_in_between) {
     EXPECT_EQ(l.now() - before, 6ms);
 }
 
-TEST(async_generator, runs_nothing_before_the_first_is_asked_for) {
+TEST(async_generator, runs_nothing_before_the_first_request) {
     bool ran = false;
     const auto marks = [](bool& r) -> async_generator<int> {
         r = true;
@@ -57,7 +57,7 @@ TEST(async_generator, runs_nothing_before_the_first_is_asked_for) {
     EXPECT_FALSE(ran);
 }
 
-TEST(async_generator, yields_what_cannot_be_copied_and_references) {
+TEST(async_generator, yields_move_only_values_and_references) {
     const auto movables = []() -> async_generator<std::unique_ptr<int>> {
         co_yield std::make_unique<int>(3);
         std::unique_ptr<int> named = std::make_unique<int>(4);
@@ -80,7 +80,7 @@ TEST(async_generator, yields_what_cannot_be_copied_and_references) {
     EXPECT_EQ(run(body()), 7);
 }
 
-TEST(async_generator, an_exception_comes_out_of_the_step_that_met_it) {
+TEST(async_generator, throws_from_the_step_that_met_the_exception) {
     const auto failing = []() -> async_generator<int> {
         co_yield 1;
         co_await weft::sleep_for(1ms);
@@ -103,7 +103,7 @@ TEST(async_generator, an_exception_comes_out_of_the_step_that_met_it) {
     run(body());
 }
 
-TEST(async_generator, a_stop_of_who_awaits_ends_a_wait_of_the_body) {
+TEST(async_generator, a_stop_of_its_awaiter_ends_a_wait_of_its_body) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     const auto holds = [](int& n) -> async_generator<int> {
@@ -154,7 +154,7 @@ TEST(async_generator, is_destroyed_at_a_yield_and_in_a_wait) {
     l.run();  // no timer of it is left
 }
 
-TEST(async_generator, of_a_million_takes_no_more_stack_than_of_one) {
+TEST(async_generator, of_a_million_elements_needs_no_more_stack_than_of_one) {
     const auto body = []() -> task<long> {
         long sum = 0;
         auto g = count(0, 1000000);
@@ -164,7 +164,7 @@ TEST(async_generator, of_a_million_takes_no_more_stack_than_of_one) {
     EXPECT_EQ(weft::sync_wait(body()), 499999500000L);
 }
 
-TEST(async_generator, serves_a_coroutine_that_is_not_wefts) {
+TEST(async_generator, can_be_awaited_by_a_foreign_coroutine) {
     int sum = 0;
     const auto body = [](int& s) -> foreign_coroutine {
         auto g = count(1, 4);
@@ -174,7 +174,7 @@ TEST(async_generator, serves_a_coroutine_that_is_not_wefts) {
     EXPECT_EQ(sum, 123);
 }
 
-TEST(async_generator_death, second_await_of_the_next_element_is_refused) {
+TEST(async_generator_death, refuses_a_second_await_of_the_next_element) {
     const auto twice = []() -> task<> {
         auto g = count(0, 5, 1ms);
         const auto awaits = [](async_generator<int>& same) -> task<> { co_await same.next(); };
@@ -184,7 +184,7 @@ TEST(async_generator_death, second_await_of_the_next_element_is_refused) {
                  "weft: second await of an async_generator's next element.*async_generator_test");
 }
 
-TEST(async_generator_death, an_empty_one_is_refused_as_an_empty_generator_is) {
+TEST(async_generator_death, refuses_next_and_begin_when_empty) {
     async_generator<int> g;
     EXPECT_DEATH(static_cast<void>(g.next()),
                  "an element of an empty async_generator.*async_generator_test.cpp");
@@ -193,7 +193,7 @@ TEST(async_generator_death, an_empty_one_is_refused_as_an_empty_generator_is) {
 }
 
 //
-TEST(async_generator, moved_to_itself_stays_what_it_is_and_over_another_ends_that_once) {
+TEST(async_generator, survives_self_move_and_ends_the_assigned_one_once) {
     int holders = 0;
     const auto holds = [](int& n) -> async_generator<int> {
         const held h(n);

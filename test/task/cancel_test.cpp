@@ -200,7 +200,7 @@ TEST_P(every_wait_of_task, is_ended_by_the_deadline_of_a_scope) {
              weft::stop_reason::deadline);
 }
 
-TEST_P(every_wait_of_task, after_a_stop_ends_at_once) {
+TEST_P(every_wait_of_task, ends_at_once_after_a_stop) {
     ended_by(
         [] {
             weft::current_flow()->request_stop(weft::stop_reason::user);
@@ -210,7 +210,7 @@ TEST_P(every_wait_of_task, after_a_stop_ends_at_once) {
 }
 
 // The loop ends while the fiber waits under a shield: all that it started ends with it.
-TEST_P(every_wait_of_task, is_taken_back_when_its_stack_is_unwound) {
+TEST_P(every_wait_of_task, is_cancelled_when_its_stack_is_unwound) {
     int holders = 0;
     {
         weft::loop l;

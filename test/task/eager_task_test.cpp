@@ -19,7 +19,7 @@ eager_task<int> eager(std::string& order, std::chrono::milliseconds d, int n) {
     co_return n;
 }
 
-TEST(eager_task, begins_where_it_is_called_and_goes_on_by_itself) {
+TEST(eager_task, starts_in_its_call_and_continues_on_its_own) {
     const auto body = []() -> task<> {
         std::string order;
         eager_task<int> t = eager(order, 1ms, 4);
@@ -34,7 +34,7 @@ TEST(eager_task, begins_where_it_is_called_and_goes_on_by_itself) {
     run(body());
 }
 
-TEST(eager_task, is_waited_for_by_who_awaits_it) {
+TEST(eager_task, delivers_its_result_to_its_awaiter) {
     const auto body = []() -> task<> {
         std::string order;
         EXPECT_EQ(co_await eager(order, 1ms, 4), 4);
@@ -45,7 +45,7 @@ TEST(eager_task, is_waited_for_by_who_awaits_it) {
     run(body());
 }
 
-TEST(eager_task, keeps_its_exception_for_who_awaits_it) {
+TEST(eager_task, keeps_its_exception_for_its_awaiter) {
     const auto body = []() -> task<> {
         std::string order;
         eager_task<int> t = eager(order, 0ms, -4);
@@ -80,7 +80,7 @@ TEST(eager_task, is_ended_by_its_destruction) {
     run(body());
 }
 
-TEST(eager_task, is_stopped_with_who_awaits_it) {
+TEST(eager_task, is_stopped_with_its_awaiter) {
     weft::testing::virtual_loop l(1);
     const auto body = []() -> task<> {
         std::string order;
@@ -96,14 +96,14 @@ TEST(eager_task, is_stopped_with_who_awaits_it) {
     EXPECT_THROW(r.take(), weft::stopped);
 }
 
-TEST(eager_task, serves_a_thread) {
+TEST(eager_task, can_be_awaited_by_a_thread) {
     std::string order;
     eager_task<int> t = eager(order, 1ms, 4);
     EXPECT_EQ(order, "b");
     EXPECT_EQ(weft::sync_wait(t), 4);
 }
 
-TEST(eager_task, dropped_by_its_own_body_is_asked_to_stop_and_runs_out) {
+TEST(eager_task, dropped_by_its_own_body_is_asked_to_stop_and_completes) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     bool went_on = false, was_stopped = false;
@@ -131,7 +131,7 @@ TEST(eager_task, dropped_by_its_own_body_is_asked_to_stop_and_runs_out) {
     EXPECT_FALSE(slot);
 }
 
-TEST(eager_task, that_has_ended_cannot_be_stopped) {
+TEST(eager_task, cannot_be_stopped_when_done) {
     const auto body = []() -> task<> {
         std::string order;
         eager_task<int> t = eager(order, 0ms, 4);
@@ -142,7 +142,7 @@ TEST(eager_task, that_has_ended_cannot_be_stopped) {
     run(body());
 }
 
-TEST(eager_task, assigned_anew_is_awaited_anew) {
+TEST(eager_task, can_be_awaited_again_after_reassignment) {
     const auto body = []() -> task<> {
         std::string order;
         eager_task<int> t = eager(order, 1ms, 4);
@@ -153,7 +153,7 @@ TEST(eager_task, assigned_anew_is_awaited_anew) {
     run(body());
 }
 
-TEST(eager_task, assigned_anew_when_its_awaiter_is_gone_is_awaited_anew) {
+TEST(eager_task, can_be_reassigned_after_its_awaiter_is_destroyed) {
     const auto awaits = [](eager_task<int>& t) -> task<> { co_await t; };
     const auto body = [&]() -> task<> {
         std::string order;
@@ -169,7 +169,7 @@ TEST(eager_task, assigned_anew_when_its_awaiter_is_gone_is_awaited_anew) {
     run(body());
 }
 
-TEST(eager_task_death, second_await_of_an_eager_task_is_refused) {
+TEST(eager_task_death, refuses_a_second_await) {
     const auto awaits = [](eager_task<int>& t) -> task<int> { co_return co_await t; };
     const auto twice = [&]() -> task<> {
         std::string order;
@@ -181,7 +181,7 @@ TEST(eager_task_death, second_await_of_an_eager_task_is_refused) {
 }
 
 //
-TEST(eager_task, moved_to_itself_stays_what_it_is) {
+TEST(eager_task, moved_to_itself_is_unchanged) {
     const auto body = []() -> task<> {
         std::string order;
         eager_task<int> t = eager(order, 1ms, 4);

@@ -15,7 +15,7 @@ namespace {
 using namespace on_loop;
 using weft::event_source;
 
-TEST(event_source, gives_each_who_waits_a_copy) {
+TEST(event_source, gives_each_waiter_a_copy) {
     weft::testing::virtual_loop l(1);
     event_source<std::string> e;
     const auto reads = [](event_source<std::string>& s) -> task<std::string> {
@@ -33,7 +33,7 @@ TEST(event_source, gives_each_who_waits_a_copy) {
     EXPECT_EQ(in_fiber, "text");
 }
 
-TEST(event_source, has_no_memory_but_of_the_latest) {
+TEST(event_source, keeps_only_the_latest_value) {
     event_source<int> e;
     EXPECT_EQ(e.set(1), 0u);
     EXPECT_EQ(e.set(2), 0u);
@@ -52,7 +52,7 @@ TEST(event_source, has_no_memory_but_of_the_latest) {
     EXPECT_EQ(r.take(), 39);
 }
 
-TEST(event_source, is_awaited_any_number_of_times_and_by_a_name) {
+TEST(event_source, can_be_awaited_repeatedly_and_through_an_lvalue) {
     weft::testing::virtual_loop l(1);
     event_source<> e;
     int seen = 0;
@@ -73,7 +73,7 @@ TEST(event_source, is_awaited_any_number_of_times_and_by_a_name) {
     EXPECT_EQ(e.set(), 0u);
 }
 
-TEST(event_source, forgets_who_was_stopped) {
+TEST(event_source, forgets_a_stopped_waiter) {
     weft::testing::virtual_loop l(1);
     event_source<> e;
     const auto body = [](event_source<>& s) -> task<> { co_await s.next(); };
@@ -121,7 +121,7 @@ struct fragile_news {
     fragile_news& operator=(const fragile_news&) = default;
 };
 
-TEST(event_source, a_copy_that_throws_is_told_to_who_was_to_get_it_and_nobody_is_forgotten) {
+TEST(event_source, a_throwing_copy_fails_its_own_waiter_and_no_other) {
     weft::testing::virtual_loop l(1);
     event_source<fragile_news> e;
     int got = 0, failed = 0;
@@ -163,7 +163,7 @@ struct curious_news {
     }
 };
 
-TEST(event_source, moves_and_destroys_what_it_is_told_without_its_lock) {
+TEST(event_source, moves_and_destroys_its_value_without_holding_its_lock) {
     int looks = 1;
     event_source<curious_news> e;  // destroyed first: its value checks once more
     EXPECT_EQ(e.set(&e, &looks), 0u);

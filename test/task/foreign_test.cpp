@@ -167,7 +167,7 @@ TEST(foreign, awaits_with_nursery_and_schedule_on) {
     });
 }
 
-TEST(foreign, awaits_what_sync_has) {
+TEST(foreign, awaits_synchronisation_operations) {
     weft::mutex m;
     weft::auto_reset_event event;
     weft::channel<int> items, silent;
@@ -198,7 +198,7 @@ TEST(foreign, awaits_what_sync_has) {
     });
 }
 
-TEST(foreign, catches_what_it_awaits_throws) {
+TEST(foreign, catches_exceptions_of_what_it_awaits) {
     foreign_on_a_loop([](bool& ended) -> foreign_coroutine {
         std::vector<int> caught;
         const auto eager = [](int n) -> weft::eager_task<int> {

@@ -64,7 +64,7 @@ struct object {
 
 using tasks::run_to_end;
 
-TEST(frame_memory, a_frame_comes_from_the_allocator_that_is_passed_and_goes_back_to_it) {
+TEST(frame_memory, a_frame_is_allocated_and_freed_by_the_passed_allocator) {
     account a;
     {
         task<int> t = from(std::allocator_arg, counting_allocator<std::byte>(&a), 3);
@@ -77,7 +77,7 @@ TEST(frame_memory, a_frame_comes_from_the_allocator_that_is_passed_and_goes_back
     EXPECT_EQ(a.bytes, 0);
 }
 
-TEST(frame_memory, member_functions_and_lambdas_pass_an_allocator_after_the_object) {
+TEST(frame_memory, member_functions_and_lambdas_take_a_passed_allocator) {
     account a;
     const object o{10};
     EXPECT_EQ(run_to_end(o.member(std::allocator_arg, counting_allocator<std::byte>(&a), 3)), 13);
@@ -91,7 +91,7 @@ TEST(frame_memory, member_functions_and_lambdas_pass_an_allocator_after_the_obje
     EXPECT_EQ(a.bytes, 0);
 }
 
-TEST(frame_memory, tasks_with_and_without_an_allocator_are_of_one_type_and_await_each_other) {
+TEST(frame_memory, tasks_with_and_without_an_allocator_have_one_type) {
     account a;
     const auto outer = [](account& to) -> task<int> {
         co_return co_await from(std::allocator_arg, counting_allocator<std::byte>(&to), 1);

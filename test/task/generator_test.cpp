@@ -57,7 +57,7 @@ TEST(generator, yields_its_elements_in_order) {
     EXPECT_EQ(all(count_up(0, 0)), std::vector<int>{});
 }
 
-TEST(generator, computes_nothing_before_it_is_asked) {
+TEST(generator, computes_nothing_before_the_first_request) {
     int steps = 0;
     const auto body = [](int& n) -> generator<int> {
         for (;;) co_yield ++n;
@@ -73,7 +73,7 @@ TEST(generator, computes_nothing_before_it_is_asked) {
     EXPECT_FALSE(i == g.end());
 }
 
-TEST(generator, goes_into_pipelines_and_algorithms) {
+TEST(generator, works_in_pipelines_and_algorithms) {
     auto odd_squares = count_up(0, 1000) | std::views::filter([](int n) { return n % 2 == 1; }) |
                        std::views::transform([](int n) { return n * n; }) | std::views::take(3);
     EXPECT_EQ(all(odd_squares), (std::vector<int>{1, 9, 25}));
@@ -98,7 +98,7 @@ TEST(generator, yields_references) {
     EXPECT_EQ(addresses[2], &v[2]);
 }
 
-TEST(generator, yields_what_only_moves) {
+TEST(generator, yields_move_only_values) {
     const auto body = []() -> generator<std::unique_ptr<int>> {
         for (int n = 0; n < 3; ++n) co_yield std::make_unique<int>(n);
     };
@@ -107,7 +107,7 @@ TEST(generator, yields_what_only_moves) {
     EXPECT_EQ(sum, 3);
 }
 
-TEST(generator, yields_a_copy_of_what_is_not_to_be_moved_from) {
+TEST(generator, yields_a_copy_of_an_lvalue) {
     const auto body = []() -> generator<std::string> {
         const std::string constant = "constant";
         std::string variable = "variable";
@@ -145,7 +145,7 @@ generator<const int&> in_order(const node& n) {
     if (n.right) co_yield elements_of(in_order(*n.right));
 }
 
-TEST(generator, yields_the_elements_of_inner_generators_in_their_place) {
+TEST(generator, yields_the_elements_of_inner_generators_in_order) {
     const auto t = tree(0, 1000);
     EXPECT_TRUE(std::ranges::equal(in_order(*t), std::views::iota(0, 1000)));
 }
@@ -169,7 +169,7 @@ generator<int> nested(int depth, int value) {
         co_yield elements_of(nested(depth - 1, value));
 }
 
-TEST(generator, resumes_the_innermost_at_once_at_any_depth) {
+TEST(generator, resumes_the_innermost_directly_at_any_depth) {
     // A resumption that went through all levels would take 10^7 of them here.
     on_small_stack([] {
         int sum = 0;
@@ -202,7 +202,7 @@ generator<int> throwing_after(int elements) {
     throw std::runtime_error("generator");
 }
 
-TEST(generator, an_exception_comes_out_where_the_element_was_asked_for) {
+TEST(generator, throws_where_the_element_was_requested) {
     generator<int> at_begin = throwing_after(0);
     EXPECT_THROW(std::ignore = at_begin.begin(), std::runtime_error);
     generator<int> g = throwing_after(1);
@@ -212,7 +212,7 @@ TEST(generator, an_exception_comes_out_where_the_element_was_asked_for) {
     EXPECT_TRUE(i == g.end());
 }
 
-TEST(generator, an_exception_of_an_inner_generator_comes_out_of_the_outer_ones_yield) {
+TEST(generator, throws_an_inner_exception_from_the_yield_of_the_outer) {
     const auto outer = []() -> generator<int> {
         try {
             co_yield elements_of(throwing_after(2));
@@ -250,7 +250,7 @@ generator<int> holding(counted) {
     for (;;) co_yield 1;
 }
 
-TEST(generator, destroys_its_frame_once_whatever_became_of_it) {
+TEST(generator, destroys_its_frame_once_in_every_state) {
     {
         generator<int> never_begun = holding({});
     }
@@ -271,7 +271,7 @@ TEST(generator, destroys_its_frame_once_whatever_became_of_it) {
     EXPECT_EQ(counted::living, 0);
 }
 
-TEST(generator, an_inner_generator_is_destroyed_when_its_yield_is_over) {
+TEST(generator, an_inner_generator_is_destroyed_when_its_yield_is_done) {
     const auto outer = []() -> generator<int> {
         const auto inner = [](counted) -> generator<int> { co_yield 1; };
         co_yield elements_of(inner({}));
@@ -281,7 +281,7 @@ TEST(generator, an_inner_generator_is_destroyed_when_its_yield_is_over) {
     EXPECT_EQ(all(outer()), (std::vector<int>{1, 2}));
 }
 
-TEST(generator, frames_come_from_the_cache_and_go_back) {
+TEST(generator, frames_are_taken_from_the_cache_and_returned) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     const auto make = [](int n) WEFT_NOINLINE -> generator<int> { co_yield n; };
     const std::size_t before = weft::block_cache::stats().used_bytes;
@@ -292,7 +292,7 @@ TEST(generator, frames_come_from_the_cache_and_go_back) {
     EXPECT_EQ(weft::block_cache::stats().used_bytes, before);
 }
 
-TEST(generator, frames_come_from_an_allocator_that_is_passed) {
+TEST(generator, frames_come_from_the_passed_allocator) {
     struct counting_resource : std::pmr::memory_resource {
         int live = 0;
         void* do_allocate(std::size_t bytes, std::size_t align) override {
@@ -329,7 +329,7 @@ TEST(generator_death, begin_of_an_empty_generator_is_refused) {
     EXPECT_DEATH(std::ignore = generator<int>().begin(), "begin of an empty generator");
 }
 
-TEST(generator_death, elements_of_a_generator_that_has_begun_is_refused) {
+TEST(generator_death, elements_of_a_started_generator_is_refused) {
     const auto outer = []() -> generator<int> {
         generator<int> inner = count_up(0, 3);
         std::ignore = inner.begin();

@@ -130,7 +130,7 @@ TEST_P(kill_through, unwinds_the_whole_stack) {
     EXPECT_TRUE(c.done());
 }
 
-TEST_P(kill_through, is_the_same_of_a_thread_that_is_cancelled) {
+TEST_P(kill_through, unwinds_a_cancelled_thread_as_well) {
     int holders = 0;
     EXPECT_TRUE(weft::testing::is_cancelled_in([&] {
         const held h(holders);

@@ -18,7 +18,7 @@ class event_source_among : public weft::testing::among {};
 class shared_task_among : public weft::testing::among {};
 class nursery_among : public weft::testing::among {};
 
-TEST_P(event_source_among, each_value_reaches_who_waits) {
+TEST_P(event_source_among, delivers_each_value_to_its_waiter) {
     weft::event_source<int> e;
     constexpr int rounds = 50;
     int sum = 0;
@@ -33,7 +33,7 @@ TEST_P(event_source_among, each_value_reaches_who_waits) {
     EXPECT_EQ(sum, rounds * (rounds - 1) / 2);
 }
 
-TEST_P(shared_task_among, runs_once_and_reaches_all) {
+TEST_P(shared_task_among, runs_once_and_delivers_to_all_awaiters) {
     std::atomic<int> runs{0};
     const auto body = [&]() -> task<int> {
         ++runs;
@@ -50,7 +50,7 @@ TEST_P(shared_task_among, runs_once_and_reaches_all) {
     EXPECT_EQ(sum, 42);
 }
 
-TEST_P(nursery_among, children_of_two_wake_each_other) {
+TEST_P(nursery_among, children_of_two_nurseries_wake_each_other) {
     weft::auto_reset_event ping, pong;
     std::atomic<int> trips{0};
     const auto child = [&](weft::auto_reset_event& in, weft::auto_reset_event& out) -> task<> {

@@ -22,7 +22,7 @@ static_assert(alignof(result_slot<long double>) == 16);
 static_assert(result_slot<int>::trivial && result_slot<void>::trivial);
 static_assert(result_slot<counted&>::trivial && !result_slot<counted>::trivial);
 
-TEST(result_slot, takes_a_value_out_by_moving_it) {
+TEST(result_slot, moves_its_value_out) {
     result_slot<std::unique_ptr<int>> s;
     s.make_value(std::make_unique<int>(3));
     EXPECT_EQ(*s.get(), 3);
@@ -32,7 +32,7 @@ TEST(result_slot, takes_a_value_out_by_moving_it) {
     s.destroy_value();
 }
 
-TEST(result_slot, keeps_a_reference_as_one) {
+TEST(result_slot, stores_a_reference_as_a_reference) {
     int x = 0;
     result_slot<int&> s;
     s.make_value(x);
@@ -44,7 +44,7 @@ TEST(result_slot, keeps_a_reference_as_one) {
     EXPECT_EQ(&r.get(), &x);
 }
 
-TEST(result_slot, destroys_what_it_is_told_to) {
+TEST(result_slot, destroys_its_value_on_request) {
     {
         result_slot<counted> s;
         s.make_value();
@@ -54,7 +54,7 @@ TEST(result_slot, destroys_what_it_is_told_to) {
     EXPECT_EQ(counted::living, 0);
 }
 
-TEST(result_slot, throws_its_exception_as_often_as_it_is_asked) {
+TEST(result_slot, rethrows_its_exception_on_every_request) {
     result_slot<int> s;
     s.make_error(std::make_exception_ptr(std::runtime_error("r")));
     EXPECT_THROW(s.rethrow(), std::runtime_error);
@@ -80,7 +80,7 @@ void place_at_any_address() {
     }
 }
 
-TEST(result_slot, aligns_its_value_wherever_it_lies) {
+TEST(result_slot, aligns_its_value_at_any_address) {
     place_at_any_address<8>();
     place_at_any_address<16>();
     place_at_any_address<32>();

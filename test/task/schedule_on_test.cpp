@@ -45,7 +45,7 @@ private:
 
 task<std::thread::id> where() { co_return std::this_thread::get_id(); }
 
-TEST(schedule_on, runs_the_task_there_and_goes_on_here) {
+TEST(schedule_on, runs_the_task_there_and_resumes_its_awaiter_here) {
     elsewhere there;
     const auto body = [&]() -> task<> {
         const std::thread::id here = std::this_thread::get_id();
@@ -55,7 +55,7 @@ TEST(schedule_on, runs_the_task_there_and_goes_on_here) {
     weft::sync_wait(body());
 }
 
-TEST(schedule_on, serves_threads_and_fibers) {
+TEST(schedule_on, can_be_awaited_by_threads_and_fibers) {
     elsewhere there;
     EXPECT_EQ(weft::sync_wait(schedule_on(there.loop, where())), there.thread_id());
     weft::loop here;
@@ -67,7 +67,7 @@ TEST(schedule_on, serves_threads_and_fibers) {
     f.join();
 }
 
-TEST(schedule_on, hands_errors_and_stops_over) {
+TEST(schedule_on, forwards_errors_and_stops) {
     elsewhere there;
     EXPECT_THROW(weft::sync_wait(schedule_on(there.loop, failing_in(1ms, 3))), int);
     weft::loop here;
@@ -89,7 +89,7 @@ TEST(schedule_on, hands_errors_and_stops_over) {
     g.join();
 }
 
-TEST(resume_on, goes_on_there_and_takes_its_awaiters_along) {
+TEST(resume_on, migrates_the_task_and_its_awaiters) {
     elsewhere there;
     const auto hop = [&]() -> task<> { co_await resume_on(there.loop); };
     const auto body = [&]() -> task<int> {
@@ -105,7 +105,7 @@ TEST(resume_on, goes_on_there_and_takes_its_awaiters_along) {
     EXPECT_EQ(std::this_thread::get_id(), here);
 }
 
-TEST(resume_on, serves_a_task_that_a_fiber_awaits) {
+TEST(resume_on, works_in_a_task_awaited_by_a_fiber) {
     elsewhere there;
     weft::loop here;
     here.on_deadlock([](weft::loop&) {});
@@ -123,7 +123,7 @@ TEST(resume_on, serves_a_task_that_a_fiber_awaits) {
     f.join();
 }
 
-TEST(resume_on, where_it_is_already_goes_on_at_once) {
+TEST(resume_on, to_the_current_loop_continues_at_once) {
     weft::testing::virtual_loop l(1);
     const auto body = [&]() -> task<> {
         const std::uint64_t turns = l.loop().turn_count();
@@ -133,7 +133,7 @@ TEST(resume_on, where_it_is_already_goes_on_at_once) {
     run(l, body());
 }
 
-TEST(resume_on, whose_frame_is_destroyed_on_its_way_never_arrives) {
+TEST(resume_on, whose_frame_is_destroyed_in_migration_never_arrives) {
     weft::loop there;
     bool arrived = false;
     const auto goes = [&]() -> task<> {
@@ -150,7 +150,7 @@ TEST(resume_on, whose_frame_is_destroyed_on_its_way_never_arrives) {
 }
 
 // The stop and the migration race; whichever is first, the next wait is ended.
-TEST(resume_on, loses_no_stop_on_the_way) {
+TEST(resume_on, loses_no_stop_during_migration) {
     elsewhere a, b;
     for (int i = 0; i < 300; ++i) {
         std::atomic<bool> began{false};
@@ -204,7 +204,7 @@ void ends_before_what_it_waits_for(Begin begin) {
     EXPECT_EQ(ended, 1);
 }
 
-TEST(schedule_on, a_loop_that_ends_waits_for_what_it_has_begun_elsewhere) {
+TEST(schedule_on, a_destroyed_loop_waits_for_a_task_it_started_elsewhere) {
     weft::detail::task_run<void> r;
     const auto waits = [](weft::loop& there, auto& body) -> task<> {
         co_await schedule_on(there, body());
@@ -216,7 +216,7 @@ TEST(schedule_on, a_loop_that_ends_waits_for_what_it_has_begun_elsewhere) {
     EXPECT_NO_THROW(r.take());
 }
 
-TEST(resume_on, a_loop_that_ends_waits_for_what_has_gone_elsewhere) {
+TEST(resume_on, a_destroyed_loop_waits_for_a_task_that_migrated_away) {
     weft::fiber f;
     const auto goes = [](weft::loop& there, auto& body) -> task<> {
         co_await resume_on(there);
@@ -255,8 +255,9 @@ TEST_F(resume_on_deathtest, beside_a_task_that_waits_in_the_same_flow_ends_the_p
         r->post_first_turn();
         here.run_until_idle();
     };
-    EXPECT_DEATH(breaks_the_rule(),
-                 "weft: resume_on in a task while another, begun by hand in it, waits: task");
+    EXPECT_DEATH(
+        breaks_the_rule(),
+        "weft: resume_on in a task while another, started in it outside the task, waits: task");
 }
 
 }  // namespace

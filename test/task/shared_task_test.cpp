@@ -22,7 +22,7 @@ shared_task<std::string> text(int& runs, std::chrono::milliseconds d) {
     co_return "text";
 }
 
-TEST(shared_task, runs_once_for_all_who_await_it) {
+TEST(shared_task, runs_once_for_all_its_awaiters) {
     int runs = 0;
     const auto reads = [](shared_task<std::string> t) -> task<const std::string*> {
         co_return &co_await t;
@@ -39,7 +39,7 @@ TEST(shared_task, runs_once_for_all_who_await_it) {
     run(body());
 }
 
-TEST(shared_task, gives_a_copy_to_who_awaits_a_temporary) {
+TEST(shared_task, gives_a_copy_to_the_awaiter_of_a_temporary) {
     int runs = 0;
     const auto body = [&]() -> task<std::string> {
         std::string&& s = co_await text(runs, 1ms);
@@ -48,7 +48,7 @@ TEST(shared_task, gives_a_copy_to_who_awaits_a_temporary) {
     EXPECT_EQ(run(body()), "text");
 }
 
-TEST(shared_task, throws_its_exception_to_each) {
+TEST(shared_task, throws_its_exception_to_each_awaiter) {
     const auto body = []() -> task<int> {
         shared_task<int> t(failing_in(1ms, 5));
         int sum = 0;
@@ -64,7 +64,7 @@ TEST(shared_task, throws_its_exception_to_each) {
     EXPECT_EQ(run(body()), 15);
 }
 
-TEST(shared_task, a_stop_of_one_who_awaits_leaves_it_to_the_others) {
+TEST(shared_task, a_stop_of_one_awaiter_leaves_it_to_the_others) {
     weft::testing::virtual_loop l(1);
     int runs = 0;
     shared_task<std::string> t = text(runs, 5ms);
@@ -81,7 +81,7 @@ TEST(shared_task, a_stop_of_one_who_awaits_leaves_it_to_the_others) {
     EXPECT_EQ(b.take(), "text");
 }
 
-TEST(shared_task, of_which_the_last_handle_is_gone_runs_to_its_end) {
+TEST(shared_task, runs_to_its_end_without_a_handle) {
     weft::testing::virtual_loop l(1);
     bool ended = false;
     const auto slow = [](bool& e) -> shared_task<> {
@@ -97,7 +97,7 @@ TEST(shared_task, of_which_the_last_handle_is_gone_runs_to_its_end) {
     EXPECT_TRUE(ended);
 }
 
-TEST(shared_task, serves_several_threads) {
+TEST(shared_task, can_be_awaited_by_several_threads) {
     for (int round = 0; round < 50; ++round) {
         int runs = 0;
         std::atomic<int> right{0};
@@ -113,7 +113,7 @@ TEST(shared_task, serves_several_threads) {
     }
 }
 
-TEST(shared_task, a_stop_before_its_first_await_needs_nothing_of_where_it_was_made) {
+TEST(shared_task, can_be_stopped_after_the_loop_that_created_it_is_destroyed) {
     int runs = 0;
     shared_task<std::string> t;
     {
@@ -135,13 +135,13 @@ TEST(shared_task, a_stop_of_another_thread_and_the_first_await_may_race) {
     }
 }
 
-TEST(shared_task, that_has_ended_cannot_be_stopped) {
+TEST(shared_task, cannot_be_stopped_when_done) {
     shared_task<int> t(tasks::number(1));
     EXPECT_EQ(weft::sync_wait(t), 1);
     EXPECT_FALSE(t.request_stop());
 }
 
-TEST(shared_task, without_memory_for_it_is_not_made_and_its_parameters_are_destroyed_once) {
+TEST(shared_task, without_memory_throws_and_destroys_its_parameters_once) {
     int holders = 0;
     const auto holds = [](std::shared_ptr<held>) -> shared_task<> { co_return; };
     weft::sync_wait(holds(nullptr));  // there are blocks in the cache now
@@ -164,7 +164,7 @@ TEST(shared_task, without_memory_for_it_is_not_made_and_its_parameters_are_destr
 }
 
 //
-TEST(shared_task, that_await_each_other_wait_until_one_is_stopped) {
+TEST(shared_task, in_a_cycle_waits_until_one_is_stopped) {
     weft::testing::virtual_loop l(1);
     shared_task<> a, b;
     const auto awaits = [](shared_task<>& other) -> task<> { co_await other; };
@@ -181,7 +181,7 @@ TEST(shared_task, that_await_each_other_wait_until_one_is_stopped) {
 }
 
 //
-TEST(shared_task, moved_to_itself_stays_what_it_is) {
+TEST(shared_task, moved_to_itself_is_unchanged) {
     shared_task<int> t(tasks::number(3));
     shared_task<int>& same = t;
     t = std::move(same);

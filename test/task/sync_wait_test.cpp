@@ -23,7 +23,7 @@ task<> failing_at_once() {
     co_return;
 }
 
-TEST(sync_wait, gives_a_thread_what_the_task_ended_with) {
+TEST(sync_wait, returns_the_outcome_of_the_task_to_a_thread) {
     int place = 3;
     EXPECT_EQ(sync_wait(number(5)), 5);
     EXPECT_EQ(&sync_wait(reference(place)), &place);
@@ -33,7 +33,7 @@ TEST(sync_wait, gives_a_thread_what_the_task_ended_with) {
     EXPECT_EQ(sync_wait(number_in(1ms, 7)), 7);
 }
 
-TEST(sync_wait, takes_a_task_that_has_a_name_or_has_begun) {
+TEST(sync_wait, takes_an_lvalue_task_or_a_started_task) {
     task<int> named = number(5);
     EXPECT_EQ(sync_wait(named), 5);
     EXPECT_FALSE(named);
@@ -48,7 +48,7 @@ TEST(sync_wait, takes_a_task_that_has_a_name_or_has_begun) {
     EXPECT_EQ(sync_wait(ended), 7);
 }
 
-TEST(await, of_a_task_in_a_fiber_suspends_the_fiber_alone) {
+TEST(await, of_a_task_in_a_fiber_suspends_only_the_fiber) {
     weft::testing::virtual_loop l(1);
     std::string order;
     weft::fiber a([&] { order += std::to_string(weft::await(number_in(2ms, 2))); }, {.on = l});
@@ -85,7 +85,7 @@ TEST(await, of_a_task_that_fails_throws_in_the_fiber) {
     EXPECT_FALSE(f.join().stopped());
 }
 
-TEST(await, of_a_task_hands_a_stop_of_the_fiber_on_and_waits) {
+TEST(await, of_a_task_forwards_a_stop_of_the_fiber_and_waits) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     weft::fiber f([&] { weft::await(hold_for_an_hour(holders)); }, {.on = l});
@@ -99,7 +99,7 @@ TEST(await, of_a_task_hands_a_stop_of_the_fiber_on_and_waits) {
     EXPECT_TRUE(f.join().stopped());
 }
 
-TEST(await, of_a_task_in_a_fiber_that_was_stopped_before_ends_at_its_first_wait) {
+TEST(await, of_a_task_in_a_stopped_fiber_ends_at_its_first_wait) {
     weft::testing::virtual_loop l(1);
     weft::fiber f(
         [&] {

@@ -13,7 +13,7 @@ using namespace on_loop;
 using weft::stop_reason;
 using weft::task_status;
 
-TEST(task_flow, runs_its_first_turn_when_it_comes) {
+TEST(task_flow, is_scheduled_until_its_first_turn_runs) {
     weft::testing::virtual_loop l(1);
     weft::detail::task_run<int> r(number_in(1ms, 5), l.loop());
     r->post_first_turn();
@@ -88,7 +88,7 @@ TEST(task_flow, ends_with_its_executor) {
     EXPECT_THROW(ends.take(), weft::stopped);
 }
 
-TEST(task_flow, frees_the_body_of_one_that_nobody_wants_at_its_end) {
+TEST(task_flow, frees_the_body_of_a_task_without_a_handle_at_its_end) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     const auto body = [](std::shared_ptr<held>) -> task<> { co_return; };
@@ -101,7 +101,7 @@ TEST(task_flow, frees_the_body_of_one_that_nobody_wants_at_its_end) {
     EXPECT_EQ(holders, 0);
 }
 
-TEST(task_flow, frees_the_error_with_who_wanted_it_though_a_message_is_on_its_way) {
+TEST(task_flow, frees_the_error_with_its_handle_while_a_message_is_pending) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     const auto body = [](int& n) -> task<> {
@@ -119,7 +119,7 @@ TEST(task_flow, frees_the_error_with_who_wanted_it_though_a_message_is_on_its_wa
     f.kind->release(f);
 }
 
-TEST(task_flow, of_one_that_is_not_begun_only_the_frame_is_freed) {
+TEST(task_flow, frees_the_frame_of_an_unstarted_task) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     {
@@ -128,7 +128,7 @@ TEST(task_flow, of_one_that_is_not_begun_only_the_frame_is_freed) {
     EXPECT_EQ(holders, 0);
 }
 
-TEST(task_flow, its_memory_goes_with_the_last_that_uses_it) {
+TEST(task_flow, frees_its_memory_with_its_last_reference) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     weft::testing::virtual_loop l(1);
     const auto used_after = [&](int count) {
@@ -141,7 +141,7 @@ TEST(task_flow, its_memory_goes_with_the_last_that_uses_it) {
 
 using task_flow_death = ::testing::Test;
 
-TEST_F(task_flow_death, of_no_task_or_one_that_has_begun_is_refused) {
+TEST_F(task_flow_death, of_no_task_or_a_started_task_is_refused) {
     weft::testing::virtual_loop l(1);
     const auto runs = [&](task<int> t) { weft::detail::task_run<int>(std::move(t), l.loop()); };
     EXPECT_DEATH(runs({}), "a task that is empty or has begun is to be run.*task_flow_test.cpp");
@@ -150,7 +150,7 @@ TEST_F(task_flow_death, of_no_task_or_one_that_has_begun_is_refused) {
                  "a task that is empty or has begun is to be run.*task_flow_test.cpp");
 }
 
-TEST(this_task, tells_id_status_and_token) {
+TEST(this_task, reports_id_status_and_stop_token) {
     weft::testing::virtual_loop l(1);
     EXPECT_EQ(weft::this_task::id(), 0u);
     EXPECT_EQ(weft::this_task::status(), task_status::none);
@@ -170,7 +170,7 @@ TEST(this_task, tells_id_status_and_token) {
 }
 
 //
-TEST(task_flow, ids_are_unique_whoever_begins_them) {
+TEST(task_flow, ids_are_unique_across_threads) {
     constexpr int thread_count = 8, each = 2000;
     std::vector<std::vector<std::uint64_t>> ids(thread_count);
     std::vector<std::thread> threads;

@@ -51,7 +51,7 @@ void base_lies_at_one_distance() {
     promise->~Promise();
 }
 
-TEST(task_promise, the_base_that_transfers_use_lies_at_one_distance_from_the_frame) {
+TEST(task_promise, has_its_transfer_base_at_a_fixed_offset_from_the_frame) {
     struct alignas(64) wide {
         int n;
     };
@@ -101,7 +101,7 @@ void an_error_goes_with_its_task() {
     EXPECT_EQ(counted_error::living, 0);
 }
 
-TEST(task_promise, an_error_that_nobody_asked_for_goes_with_its_task) {
+TEST(task_promise, destroys_an_unread_error_with_its_task) {
     an_error_goes_with_its_task<void>();
     an_error_goes_with_its_task<char>();
     an_error_goes_with_its_task<std::string>();

@@ -54,12 +54,12 @@ TEST(task, runs_nothing_before_it_is_started) {
     EXPECT_TRUE(t.done());
 }
 
-TEST(task, gives_its_awaiter_the_value) {
+TEST(task, returns_its_value_to_its_awaiter) {
     const auto sum = []() -> task<int> { co_return co_await number(1) + co_await number(2); };
     EXPECT_EQ(run_to_end(sum()), 3);
 }
 
-TEST(task, sleeps_until_the_event_resumes_it) {
+TEST(task, is_suspended_until_the_event_resumes_it) {
     event e;
     task<int> t = number_after(e, 7);
     t.start();
@@ -70,7 +70,7 @@ TEST(task, sleeps_until_the_event_resumes_it) {
     EXPECT_EQ(t.get(), 7);  // it stays
 }
 
-TEST(task, goes_on_in_the_awaiter_when_an_event_ends_the_innermost) {
+TEST(task, resumes_the_awaiter_when_an_event_ends_the_innermost) {
     event e;
     const auto middle = [](event& ev) -> task<int> { co_return co_await number_after(ev, 5) + 1; };
     const auto outer = [&](event& ev) -> task<int> {
@@ -99,7 +99,7 @@ TEST(task, an_exception_reaches_the_awaiter) {
     EXPECT_EQ(run_to_end(catching()), "failing");
 }
 
-TEST(task, an_exception_passes_through_who_does_not_catch_it) {
+TEST(task, an_exception_passes_through_a_task_that_does_not_catch_it) {
     event e;
     const auto passing = [](event& ev) -> task<int> { co_return co_await failing_after(ev); };
     task<int> t = passing(e);
@@ -141,13 +141,13 @@ struct alignas(Alignment) aligned {
     int value;
 };
 
-TEST(task, carries_what_only_moves) {
+TEST(task, carries_move_only_values) {
     const auto make = []() -> task<move_only> { co_return move_only{std::make_unique<int>(4)}; };
     const auto pass = [&]() -> task<move_only> { co_return co_await make(); };
     EXPECT_EQ(*run_to_end(pass()).p, 4);
 }
 
-TEST(task, carries_what_has_no_default) {
+TEST(task, carries_values_without_a_default_constructor) {
     const auto make = []() -> task<no_default> { co_return no_default(4); };
     EXPECT_EQ(run_to_end(make()).value, 4);
     const auto convert = []() -> task<std::string> { co_return "text"; };
@@ -190,7 +190,7 @@ TEST(task, keeps_the_alignment_of_its_value) {
     EXPECT_EQ(run_to_end(make256()).value, 8);
 }
 
-TEST(task, a_value_that_throws_when_it_is_moved_reaches_the_awaiter_as_an_exception) {
+TEST(task, an_exception_of_moving_the_value_reaches_the_awaiter) {
     const auto good = []() -> task<throwing_move> { co_return throwing_move(1); };
     EXPECT_EQ(run_to_end(good()).value, 1);
     const auto bad = []() -> task<throwing_move> { co_return throwing_move(-1); };
@@ -244,7 +244,7 @@ TEST(task, awaits_anything_that_can_be_awaited) {
     EXPECT_EQ(t.get(), 9);
 }
 
-TEST(task, is_awaited_by_a_coroutine_that_is_not_wefts) {
+TEST(task, can_be_awaited_by_a_foreign_coroutine) {
     event e;
     int got = 0;
     const auto body = [](event& ev, int& out) -> foreign_coroutine {
@@ -282,7 +282,7 @@ struct holding_awaitable {
     holding_awaiter operator co_await() && { return holding_awaiter(*e); }
 };
 
-TEST(task, keeps_temporaries_of_an_await_until_it_is_over_and_no_longer) {
+TEST(task, keeps_temporaries_of_an_await_exactly_until_it_is_done) {
     event e;
     const auto body = [](event& ev) -> task<> {
         const int with_one = co_await holding_awaiter(ev);
@@ -324,7 +324,7 @@ TEST(task, arguments_of_an_awaited_temporary_live_as_long_as_it_does) {
     EXPECT_EQ(t.get(), 102);
 }
 
-TEST(task, a_task_begun_by_hand_may_be_awaited_for_the_rest) {
+TEST(task, can_be_awaited_after_it_was_started) {
     event e;
     const auto outer = [](task<int> inner) -> task<int> { co_return co_await inner + 1; };
     task<int> inner = number_after(e, 1);
@@ -341,7 +341,7 @@ TEST(task, a_task_begun_by_hand_may_be_awaited_for_the_rest) {
     EXPECT_EQ(run_to_end(outer(std::move(ended))), 5);
 }
 
-TEST(task, a_task_starts_others_inside_its_body) {
+TEST(task, starts_other_tasks_inside_its_body) {
     event e;
     const auto outer = [](event& ev) -> task<int> {
         task<int> a = number_after(ev, 1);
@@ -358,7 +358,7 @@ TEST(task, a_task_starts_others_inside_its_body) {
     EXPECT_EQ(t.get(), 7);
 }
 
-TEST(task, moves_from_thread_to_thread_with_its_events) {
+TEST(task, migrates_between_threads_with_its_events) {
     event e;
     const auto body = [](event& ev) -> task<int> {
         int sum = 0;
@@ -399,7 +399,7 @@ struct hop {
     void await_resume() const noexcept {}
 };
 
-TEST(task, may_be_resumed_elsewhere_before_its_await_suspend_has_returned) {
+TEST(task, may_be_resumed_elsewhere_before_await_suspend_returns) {
     threads pool;
     const auto hops = [](threads& p) -> task<int> {
         co_await hop{&p};
@@ -455,7 +455,7 @@ TEST(task, a_move_assignment_destroys_the_old_frame_once) {
     EXPECT_EQ(counted::living, 0);
 }
 
-TEST(task, destroying_a_suspended_task_destroys_its_frames_innermost_first) {
+TEST(task, destroying_a_suspended_task_destroys_inner_frames_first) {
     std::string log;
     event e;
     const auto inner = [](std::string& l, event& ev) -> task<> {
@@ -475,7 +475,7 @@ TEST(task, destroying_a_suspended_task_destroys_its_frames_innermost_first) {
     EXPECT_EQ(log, "213");
 }
 
-TEST(task, destroying_one_that_never_ran_destroys_its_parameters) {
+TEST(task, destroying_an_unstarted_task_destroys_its_parameters) {
     event e;
     {
         task<> t = holding({}, e);
@@ -483,7 +483,7 @@ TEST(task, destroying_one_that_never_ran_destroys_its_parameters) {
     EXPECT_EQ(counted::living, 0);
 }
 
-TEST(task, frames_come_from_the_cache_and_go_back) {
+TEST(task, frames_are_taken_from_the_cache_and_returned) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     event e;
     const std::size_t before = weft::block_cache::stats().used_bytes;
@@ -535,7 +535,7 @@ TEST(task_death, an_empty_task_is_refused) {
     EXPECT_DEATH(run_to_end(await_empty()), "await of an empty task.*task_test.cpp");
 }
 
-TEST(task_death, the_result_of_a_task_that_has_not_ended_is_refused) {
+TEST(task_death, the_result_of_an_unfinished_task_is_refused) {
     EXPECT_DEATH(number(1).get(), "result of a task that has not ended.*task_test.cpp");
 }
 

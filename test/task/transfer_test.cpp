@@ -56,7 +56,7 @@ task<int> begin_below(int depth) {
     }
     co_return next.get() + co_await awaited;
 }
-TEST(transfer, goes_on_where_there_is_no_memory_for_a_trampoline) {
+TEST(transfer, continues_without_memory_for_a_trampoline) {
     task<int> t = begin_below(50);
     t.start();
     ASSERT_TRUE(t.done());
@@ -143,7 +143,7 @@ TEST(transfer, a_loop_of_awaits_that_decline_to_suspend_needs_no_stack) {
     });
 }
 
-TEST(transfer, a_loop_of_tasks_that_were_begun_by_hand_needs_no_stack) {
+TEST(transfer, a_loop_of_awaits_of_started_tasks_needs_no_stack) {
     const auto body = []() -> task<long> {
         long sum = 0;
         for (int n = 0; n < many; ++n) {
@@ -182,7 +182,7 @@ TEST(transfer, awaits_with_temporaries_need_no_stack) {
 
 // Task within task, each started by user code: as many trampolines as there are levels, each freed
 // again.
-TEST(transfer, tasks_that_start_tasks_keep_apart) {
+TEST(transfer, tasks_that_start_tasks_do_not_interfere) {
     static const auto nested = [](auto& self, int depth) -> task<int> {
         int sum = co_await number(1);
         if (depth != 0) {
@@ -212,7 +212,7 @@ struct firing {
     void await_resume() const noexcept {}
 };
 
-TEST(transfer, a_task_that_resumes_another_one_goes_on_after_it) {
+TEST(transfer, a_task_that_resumes_another_one_continues_after_it) {
     std::vector<int> log;
     const auto sleeper = [](event& e, std::vector<int>& l) -> task<> {
         for (int n = 0; n < 3; ++n) {

@@ -361,19 +361,19 @@ protected:
 using kinds_of_items = ::testing::Types<only_moves, without_default, wide>;
 TYPED_TEST_SUITE(sent, kinds_of_items, names_of_kinds);
 
-TYPED_TEST(sent, from_hand_to_hand) {
+TYPED_TEST(sent, through_a_rendezvous_channel) {
     weft::channel<typename TypeParam::type> c;
     this->goes_through(c);
 }
-TYPED_TEST(sent, through_a_place) {
+TYPED_TEST(sent, through_a_bounded_channel) {
     weft::channel<typename TypeParam::type> c(3);
     this->goes_through(c);
 }
-TYPED_TEST(sent, without_a_bound) {
+TYPED_TEST(sent, through_an_unbounded_channel) {
     weft::unbounded_channel<typename TypeParam::type> c;
     this->goes_through(c);
 }
-TYPED_TEST(sent, once) {
+TYPED_TEST(sent, through_a_oneshot) {
     weft::oneshot<typename TypeParam::type> c;
     this->goes_through(c);
 }
@@ -441,7 +441,7 @@ TEST(fragile_value, of_a_fiber) {
         static_cast<void>(co_await f.async_get());
     });
 }
-TEST(fragile_value, of_a_block_with_a_nursery) {
+TEST(fragile_value, of_with_nursery) {
     each_move_may_throw([]() -> task<> {
         static_cast<void>(
             co_await weft::with_nursery([](weft::nursery&) { return fragile_one(); }));

@@ -23,7 +23,7 @@ task<std::unique_ptr<int>> pointer(int n) { co_return std::make_unique<int>(n); 
 task<> none() { co_return; }
 task<int&> reference_to(int& n) { co_return n; }
 
-TEST(when_all_ready, gives_what_became_of_each_in_its_place) {
+TEST(when_all_ready, returns_each_outcome_in_argument_order) {
     int n = 5;
     auto [late, failed, ended_by_stop, p, v, r] = run(weft::detail::as_task(
         when_all_ready(number_in(3ms, 1), failing_in(1ms, 2), stopped_by_itself(), pointer(4),
@@ -49,7 +49,7 @@ TEST(when_all_ready, gives_what_became_of_each_in_its_place) {
     EXPECT_EQ(&std::move(r).value(), &n);
 }
 
-TEST(when_all_ready, of_a_range_gives_a_vector) {
+TEST(when_all_ready, of_a_range_returns_a_vector) {
     std::vector<task<int>> tasks;
     tasks.push_back(number_in(2ms, 1));
     tasks.push_back(failing_in(1ms, 2));
@@ -61,7 +61,7 @@ TEST(when_all_ready, of_a_range_gives_a_vector) {
     EXPECT_TRUE(run(weft::detail::as_task(when_all_ready(std::vector<task<int>>()))).empty());
 }
 
-TEST(when_all_ready, that_is_stopped_waits_and_keeps_the_values_that_were_there) {
+TEST(when_all_ready, waits_when_stopped_and_keeps_the_completed_values) {
     static int living = 0;
     struct parent {
         // The limit is set within the loop: its clock is not the thread's.

@@ -21,7 +21,7 @@ namespace {
 using namespace on_loop;
 using weft::when_all;
 
-TEST(when_all, gives_each_its_place_and_takes_as_long_as_the_slowest) {
+TEST(when_all, returns_results_in_order_when_the_slowest_is_done) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     const auto body = []() -> task<int> {
@@ -33,7 +33,7 @@ TEST(when_all, gives_each_its_place_and_takes_as_long_as_the_slowest) {
     EXPECT_EQ(l.now() - before, 9ms);
 }
 
-TEST(when_all, of_a_range_gives_a_vector) {
+TEST(when_all, of_a_range_returns_a_vector) {
     const auto body = []() -> task<std::vector<int>> {
         std::vector<task<int>> tasks;
         for (int i = 0; i < 5; ++i) tasks.push_back(number_in(std::chrono::milliseconds(9 - i), i));
@@ -65,7 +65,7 @@ TEST(when_all, takes_any_type_and_any_awaitable) {
     run(body());
 }
 
-TEST(when_all, runs_all_to_the_end_and_throws_the_first_error_and_keeps_all) {
+TEST(when_all, runs_all_then_throws_the_first_error_and_keeps_every_error) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     const auto body = [](std::vector<int>& seen) -> task<> {
@@ -90,7 +90,7 @@ TEST(when_all, runs_all_to_the_end_and_throws_the_first_error_and_keeps_all) {
     EXPECT_EQ(l.now() - before, 30ms);
 }
 
-TEST(when_all, hands_a_stop_on_and_waits_for_all) {
+TEST(when_all, forwards_a_stop_and_waits_for_all) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     const auto body = [](int& n) -> task<> {
@@ -109,7 +109,7 @@ TEST(when_all, hands_a_stop_on_and_waits_for_all) {
     EXPECT_THROW(r.take(), weft::stopped);
 }
 
-TEST(when_all, of_a_range_that_is_stopped_for_a_sibling_of_its_own_is_stopped) {
+TEST(when_all, of_a_range_is_stopped_when_a_sibling_of_its_awaiter_fails) {
     int returned = 0;
     weft::stop_reason why = weft::stop_reason::none;
     const auto sleeps = []() -> task<> { co_await weft::sleep_for(1h); };
@@ -136,7 +136,7 @@ TEST(when_all, of_a_range_that_is_stopped_for_a_sibling_of_its_own_is_stopped) {
     EXPECT_EQ(why, weft::stop_reason::sibling_failed);
 }
 
-TEST(when_all, of_values_that_are_there_in_spite_of_a_stop_gives_the_values) {
+TEST(when_all, returns_values_completed_in_spite_of_a_stop) {
     const auto stubborn = []() -> task<int> {
         try {
             co_await weft::sleep_for(1h);
@@ -157,7 +157,7 @@ TEST(when_all, of_values_that_are_there_in_spite_of_a_stop_gives_the_values) {
     EXPECT_EQ(r.take(), 6);
 }
 
-TEST(when_all, begins_nothing_after_a_stop) {
+TEST(when_all, starts_nothing_after_a_stop) {
     bool began = false;
     const auto child = [](bool& b) -> task<> {
         b = true;
@@ -197,7 +197,7 @@ int total() {
     return a + b;
 }
 
-TEST(when_all, serves_a_fiber_that_a_task_awaits) {
+TEST(when_all, works_in_a_fiber_awaited_by_a_task) {
     weft::testing::virtual_loop l(1);
     const auto checkout = []() -> task<int> {
         auto island = weft::spawn([] { return total(); });
@@ -228,14 +228,14 @@ task<int> nested_all(int depth, weft::duration d) {
     co_return inner + one;
 }
 
-TEST(when_all, nested_deep_needs_no_stack) {
+TEST(when_all, nested_deeply_needs_no_stack) {
     on_small_stack([] {
         EXPECT_EQ(run(nested_all(many_all, 0ms)), many_all) << "all is there at once";
         EXPECT_EQ(run(nested_all(many_all, 1ms)), many_all) << "a timer wakes the innermost";
     });
 }
 
-TEST(when_all, hands_a_stop_down_to_what_is_nested_deep) {
+TEST(when_all, forwards_a_stop_to_deeply_nested_tasks) {
     weft::testing::virtual_loop l(1);
     weft::detail::task_run<int> r(nested_all(500, 1h), l.loop());
     r->post_first_turn();
@@ -247,7 +247,7 @@ TEST(when_all, hands_a_stop_down_to_what_is_nested_deep) {
     EXPECT_THROW(r.take(), weft::stopped);
 }
 
-TEST(when_all, a_loop_of_those_that_complete_at_once_needs_no_stack) {
+TEST(when_all, completing_at_once_in_a_loop_needs_no_stack) {
     const auto body = []() -> task<int> {
         int sum = 0;
         for (int i = 0; i < many_all; ++i) {
@@ -260,7 +260,7 @@ TEST(when_all, a_loop_of_those_that_complete_at_once_needs_no_stack) {
 }
 
 // what waits costs nothing, however much of it there is.
-TEST(when_all, of_a_hundred_thousand_that_wait_takes_no_time_of_the_processor) {
+TEST(when_all, of_a_hundred_thousand_waiters_uses_no_processor_time) {
     constexpr std::size_t many = weft::testing::slow || WEFT_DEBUG ? 10'000 : 100'000;
     weft::loop l;
     weft::event_source<int> e;

@@ -12,7 +12,7 @@ using namespace on_loop;
 using weft::some;
 using weft::when_any;
 
-TEST(when_any, gives_who_ended_first_and_what_with) {
+TEST(when_any, returns_the_index_and_value_of_the_first) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     const auto text_in = [](std::chrono::milliseconds d) -> task<std::string> {
@@ -28,7 +28,7 @@ TEST(when_any, gives_who_ended_first_and_what_with) {
     EXPECT_EQ(l.now() - before, 2ms);
 }
 
-TEST(when_any, has_cancelled_and_joined_the_losers_when_it_returns) {
+TEST(when_any, stops_and_joins_the_losers_before_it_returns) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     const auto slow_to_go = [](int& n) -> task<int> {
@@ -53,7 +53,7 @@ TEST(when_any, has_cancelled_and_joined_the_losers_when_it_returns) {
     EXPECT_EQ(l.now() - before, 23ms);
 }
 
-TEST(when_any, throws_what_the_first_ended_with) {
+TEST(when_any, throws_the_error_of_the_first) {
     const auto body = []() -> task<> { co_await when_any(number_in(9ms, 1), failing_in(1ms, 8)); };
     EXPECT_THROW(run(body()), int);
     const auto other = []() -> task<int> {
@@ -74,7 +74,7 @@ TEST(when_any, of_a_range) {
     EXPECT_EQ(run(body()), 8);
 }
 
-TEST(when_any, is_stopped_with_who_awaits) {
+TEST(when_any, is_stopped_with_its_awaiter) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     const auto body = [](int& n) -> task<> {
@@ -89,7 +89,7 @@ TEST(when_any, is_stopped_with_who_awaits) {
     EXPECT_THROW(r.take(), weft::stopped);
 }
 
-TEST(some, gives_the_first_in_the_order_of_their_ends) {
+TEST(some, returns_the_first_in_completion_order) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     const auto body = []() -> task<> {
@@ -106,7 +106,7 @@ TEST(some, gives_the_first_in_the_order_of_their_ends) {
     EXPECT_EQ(l.now() - before, 3ms);
 }
 
-TEST(some, of_fewer_gives_all) {
+TEST(some, of_fewer_returns_all) {
     const auto body = []() -> task<std::size_t> {
         auto all = co_await some(5, number_in(2ms, 1), number_in(1ms, 2));
         EXPECT_EQ(all[0].index, 1u);

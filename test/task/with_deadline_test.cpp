@@ -14,7 +14,7 @@ using namespace on_loop;
 using weft::with_deadline;
 using weft::with_timeout;
 
-TEST(with_timeout, gives_the_value_that_comes_in_time) {
+TEST(with_timeout, returns_a_value_that_comes_in_time) {
     const auto body = []() -> task<int> {
         weft::result<int> r = co_await with_timeout(number_in(5ms, 4), 6ms);
         co_return r.value();
@@ -22,7 +22,7 @@ TEST(with_timeout, gives_the_value_that_comes_in_time) {
     EXPECT_EQ(run(body()), 4);
 }
 
-TEST(with_timeout, ends_what_comes_too_late_and_says_so) {
+TEST(with_timeout, ends_a_late_task_and_reports_timed_out) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     int holders = 0;
@@ -36,7 +36,7 @@ TEST(with_timeout, ends_what_comes_too_late_and_says_so) {
     EXPECT_EQ(l.now() - before, 6ms);
 }
 
-TEST(with_timeout, of_what_waits_for_nothing_gives_the_value_however_late) {
+TEST(with_timeout, returns_the_value_of_a_task_that_never_waits) {
     const auto now_ready = []() -> task<std::unique_ptr<int>> {
         co_return std::make_unique<int>(1);
     };
@@ -49,7 +49,7 @@ TEST(with_timeout, of_what_waits_for_nothing_gives_the_value_however_late) {
     run(body());
 }
 
-TEST(with_timeout, the_nearest_of_nested_ones_counts_and_says_so_where_it_was_set) {
+TEST(with_timeout, reports_a_timeout_at_the_nearest_of_nested_limits) {
     const auto body = []() -> task<> {
         const auto inner = []() -> task<int> {
             const weft::result<int> r = co_await with_timeout(number_in(1h, 1), 50ms);
@@ -79,7 +79,7 @@ TEST(with_timeout, reaches_the_children_of_what_it_awaits) {
     run(body());
 }
 
-TEST(with_timeout, lets_a_stop_and_an_error_pass) {
+TEST(with_timeout, forwards_a_stop_and_an_error) {
     const auto failing = []() -> task<> {
         EXPECT_THROW(static_cast<void>(co_await with_timeout(failing_in(1ms, 3), 1s)), int);
     };
@@ -96,7 +96,7 @@ TEST(with_timeout, lets_a_stop_and_an_error_pass) {
     EXPECT_THROW(r.take(), weft::stopped);
 }
 
-TEST(with_deadline, of_a_result_gives_a_result_and_not_one_in_another) {
+TEST(with_deadline, of_a_result_returns_an_unnested_result) {
     const auto reads = [](bool ends) -> task<weft::result<int>> {
         try {
             co_await weft::sleep_for(ends ? 1ms : 1h);
@@ -114,7 +114,7 @@ TEST(with_deadline, of_a_result_gives_a_result_and_not_one_in_another) {
     run(body());
 }
 
-TEST(with_deadline, serves_a_fiber) {
+TEST(with_deadline, can_be_awaited_by_a_fiber) {
     weft::testing::virtual_loop l(1);
     weft::fiber f(
         [] {
@@ -126,7 +126,7 @@ TEST(with_deadline, serves_a_fiber) {
     f.join();
 }
 
-TEST(with_deadline, serves_a_coroutine_that_runs_in_no_flow) {
+TEST(with_deadline, can_be_awaited_outside_any_flow) {
     weft::testing::virtual_loop l(1);
     const auto body = []() -> task<bool> {
         co_return (co_await with_timeout(number_in(1h, 1), 5ms)).error() == std::errc::timed_out;
@@ -137,7 +137,7 @@ TEST(with_deadline, serves_a_coroutine_that_runs_in_no_flow) {
     EXPECT_TRUE(t.get());
 }
 
-TEST(with_timeout, begun_by_hand_limits_nothing_beside_it) {
+TEST(with_timeout, started_without_an_await_limits_nothing_beside_it) {
     weft::testing::virtual_loop l(1);
     const auto body = []() -> task<> {
         auto late = with_timeout(number_in(1h, 1), 10ms);
@@ -156,7 +156,7 @@ TEST(with_timeout, begun_by_hand_limits_nothing_beside_it) {
     EXPECT_EQ(l.now(), weft::time_point(14ms));
 }
 
-TEST(with_timeout, within_what_was_begun_by_hand_limits_nothing_beside_it) {
+TEST(with_timeout, inside_a_task_that_was_started_limits_nothing_beside_it) {
     weft::testing::virtual_loop l(1);
     const auto body = []() -> task<> {
         const auto asks = []() -> task<bool> {

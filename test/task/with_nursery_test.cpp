@@ -12,7 +12,7 @@ using namespace on_loop;
 using weft::nursery;
 using weft::with_nursery;
 
-TEST(with_nursery, gives_the_result_of_the_block) {
+TEST(with_nursery, returns_the_result_of_its_block) {
     const auto body = []() -> task<int> {
         co_return co_await with_nursery([](nursery& n) -> task<int> {
             auto x = n.spawn(number_in(2ms, 1));
@@ -23,7 +23,7 @@ TEST(with_nursery, gives_the_result_of_the_block) {
     EXPECT_EQ(run(body()), 21);
 }
 
-TEST(with_nursery, stops_and_joins_those_who_are_left_at_the_end_of_the_block) {
+TEST(with_nursery, stops_and_joins_remaining_children_at_the_end_of_its_block) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     int holders = 0;
@@ -39,7 +39,7 @@ TEST(with_nursery, stops_and_joins_those_who_are_left_at_the_end_of_the_block) {
     EXPECT_EQ(l.now() - before, 1ms);
 }
 
-TEST(with_nursery, stops_those_who_have_not_begun) {
+TEST(with_nursery, stops_children_not_yet_started) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     const auto body = []() -> task<> {
@@ -54,7 +54,7 @@ TEST(with_nursery, stops_those_who_have_not_begun) {
     EXPECT_EQ(l.now() - before, 0ms);
 }
 
-TEST(with_nursery, a_child_that_fails_stops_the_others_and_the_block_and_its_error_leaves) {
+TEST(with_nursery, stops_all_and_throws_the_error_when_a_child_fails) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     int holders = 0;
@@ -77,7 +77,7 @@ TEST(with_nursery, a_child_that_fails_stops_the_others_and_the_block_and_its_err
     EXPECT_EQ(l.now() - before, 2ms);
 }
 
-TEST(with_nursery, a_block_that_joins_waits_for_the_children) {
+TEST(with_nursery, a_block_that_joins_waits_for_its_children) {
     weft::testing::virtual_loop l(1);
     int ended = 0;
     const auto child = [&](int i) -> task<> {
@@ -98,7 +98,7 @@ TEST(with_nursery, a_block_that_joins_waits_for_the_children) {
     EXPECT_EQ(l.now(), weft::time_point(7ms));
 }
 
-TEST(with_nursery, of_the_errors_of_block_and_children_the_first_leaves) {
+TEST(with_nursery, throws_the_first_error_of_its_block_and_children) {
     const auto fails_on_its_way_out = []() -> task<> {
         try {
             co_await weft::sleep_for(1h);
@@ -128,7 +128,7 @@ TEST(with_nursery, of_the_errors_of_block_and_children_the_first_leaves) {
     EXPECT_THROW(run(child_first()), int);
 }
 
-TEST(with_nursery, a_block_that_fails_stops_the_children) {
+TEST(with_nursery, a_block_that_fails_stops_its_children) {
     int holders = 0;
     const auto body = [&]() -> task<> {
         co_await with_nursery([&](nursery& n) -> task<> {
@@ -141,7 +141,7 @@ TEST(with_nursery, a_block_that_fails_stops_the_children) {
     EXPECT_EQ(holders, 0);
 }
 
-TEST(with_nursery, the_result_of_a_child_that_was_stopped_for_a_sibling_is_that_ones_error) {
+TEST(with_nursery, a_child_stopped_for_a_sibling_rethrows_the_siblings_error) {
     const auto body = []() -> task<> {
         co_await with_nursery([](nursery& n) -> task<> {
             auto x = n.spawn(number_in(1h, 1));
@@ -159,7 +159,7 @@ TEST(with_nursery, the_result_of_a_child_that_was_stopped_for_a_sibling_is_that_
     EXPECT_THROW(run(body()), int);
 }
 
-TEST(with_nursery, is_stopped_with_who_awaits_it) {
+TEST(with_nursery, is_stopped_with_its_awaiter) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     const auto body = [](int& n) -> task<> {
@@ -240,7 +240,7 @@ TEST(with_nursery, destroyed_ends_a_fiber_that_awaits_a_task) {
     EXPECT_EQ(l.loop().flow_count(), 0u);
 }
 
-TEST(task_handle, of_what_has_ended_stops_nothing) {
+TEST(task_handle, of_a_done_task_stops_nothing) {
     const auto body = []() -> task<> {
         co_await with_nursery([](nursery& n) -> task<> {
             auto x = n.spawn(number_in(1ms, 1));
@@ -264,7 +264,7 @@ TEST(task_handle_death, a_second_get_is_refused) {
         "weft: the result of a task_handle is asked for twice: task [0-9]+.*with_nursery_test.cpp");
 }
 
-TEST(task_handle, tells_id_and_status_and_can_stop_its_task_alone) {
+TEST(task_handle, reports_id_and_status_and_stops_only_its_task) {
     const auto body = []() -> task<> {
         co_await with_nursery([](nursery& n) -> task<> {
             auto x = n.spawn(number_in(1h, 1));

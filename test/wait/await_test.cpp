@@ -116,7 +116,7 @@ TEST(await, of_a_coroutine_keeps_no_memory) {
     EXPECT_EQ(block_cache::stats().used_bytes, before);
 }
 
-TEST(await, gives_back_whatever_an_awaitable_gives) {
+TEST(await, returns_whatever_an_awaitable_returns) {
     EXPECT_EQ(sync_wait(add(1, 2)), 3);  // a temporary, R-37
     auto named = add(3, 4);
     EXPECT_EQ(sync_wait(named), 7);  // a reference to what outlives it
@@ -149,7 +149,7 @@ struct throws_when_moved {
     }
 };
 
-TEST(await, gives_back_types_that_are_hard_to_carry) {
+TEST(await, returns_undefaultable_overaligned_and_throwing_types) {
     EXPECT_EQ(sync_wait(ready_with<no_default>{no_default(3)}).number, 3);
     for (int i = 0; i < 8; ++i) {
         const wide w = sync_wait(ready_with<wide>{{i}});
@@ -162,7 +162,7 @@ TEST(await, gives_back_types_that_are_hard_to_carry) {
 }
 
 // Not a copy of it, and nothing that it was moved into.
-TEST(await, awaits_the_very_object_that_it_is_given) {
+TEST(await, awaits_the_given_object_itself) {
     struct pinned {
         const pinned* self = this;
         bool same = false;
@@ -190,7 +190,7 @@ TEST(await, awaits_the_very_object_that_it_is_given) {
     EXPECT_EQ(c.value, 2);
 }
 
-TEST(await, throws_what_is_thrown_to_it) {
+TEST(await, rethrows_the_awaitables_exception) {
     EXPECT_THROW(sync_wait(fail_with("down")), std::runtime_error);
     EXPECT_EQ(sync_wait(fail_with("")), 0);
     const auto late = [](gate& g) -> foreign_task<int> {
@@ -203,7 +203,7 @@ TEST(await, throws_what_is_thrown_to_it) {
     other.join();
 }
 
-TEST(await, of_a_coroutine_that_waits_sleeps_until_it_has_gone_on) {
+TEST(await, of_a_suspended_coroutine_sleeps_until_it_is_done) {
     gate g;
     std::thread other([&] {
         while (!g.let_one_pass()) std::this_thread::yield();
@@ -226,7 +226,7 @@ TEST(await, of_a_coroutine_resumes_it_on_the_thread_that_waits) {
 }
 
 // It ends on another thread than it started on, before, while or after the first goes to sleep.
-TEST(await, of_a_coroutine_that_hops_between_threads) {
+TEST(await, of_a_coroutine_that_switches_threads_completes) {
     const int rounds = slow ? 300 : 1'000;
     const auto hop = [](std::thread& first, std::thread& second, int n) -> foreign_task<int> {
         co_await other_thread{first};
@@ -242,7 +242,7 @@ TEST(await, of_a_coroutine_that_hops_between_threads) {
     }
 }
 
-TEST(await, many_that_complete_at_once_leave_no_stack_behind) {
+TEST(await, many_immediate_completions_do_not_grow_the_stack) {
     const int rounds = slow ? 10'000 : 100'000;
     int sum = 0;
     for (int i = 0; i < rounds; ++i) sum += sync_wait(ready_with<int>{1});
@@ -250,7 +250,7 @@ TEST(await, many_that_complete_at_once_leave_no_stack_behind) {
 }
 
 // A destructor that runs because of an exception awaits a coroutine of several waits.
-TEST(await, in_a_destructor_that_runs_because_of_an_exception_is_not_stopped) {
+TEST(await, in_a_destructor_during_unwinding_is_not_stopped) {
     struct cleanup {
         gate& g;
         bool& through;
@@ -312,7 +312,7 @@ TEST(await_death, a_blocking_wait_in_a_coroutine) {
     EXPECT_DEATH(d.start(on, &f), "weft: a blocking wait in a coroutine: co_await it");
 }
 
-TEST(await_death, a_blocking_wait_in_what_an_executor_runs_in_no_flow) {
+TEST(await_death, a_blocking_wait_on_an_executor_outside_any_flow) {
     manual_executor on;
     gate g;
     EXPECT_DEATH(on.call([&] { sync_wait(g.async_pass()); }),
@@ -320,7 +320,7 @@ TEST(await_death, a_blocking_wait_in_what_an_executor_runs_in_no_flow) {
                  "\\(.*await_test.cpp:");
 }
 
-TEST(await_death, a_blocking_wait_in_what_a_waiting_thread_runs) {
+TEST(await_death, a_blocking_wait_in_work_run_by_a_waiting_thread) {
     gate g;
     const auto body = [](gate& gate) -> foreign_task<int> {
         co_await sleep_for(0ns);
@@ -331,7 +331,7 @@ TEST(await_death, a_blocking_wait_in_what_a_waiting_thread_runs) {
 }
 
 // An operation that need not wait may be awaited anywhere.
-TEST(await, of_what_is_ready_is_no_misuse_anywhere) {
+TEST(await, of_a_ready_operation_is_allowed_anywhere) {
     manual_executor on;
     coroutine_flow f(on);
     gate g;

@@ -52,7 +52,7 @@ static_assert(std::is_same_v<weft::await_result_t<by_function>, std::string&>);
 static_assert(std::is_same_v<weft::await_result_t<of_unique>, std::unique_ptr<int>&&>);
 static_assert(std::is_same_v<weft::await_result_t<weft::sleep_operation>, void>);
 
-TEST(awaitable, an_awaiter_is_what_the_compiler_would_find) {
+TEST(awaitable, awaiter_of_finds_what_the_compiler_would) {
     plain p;
     EXPECT_EQ(&weft::detail::awaiter_of(p), &p);
     EXPECT_EQ(weft::detail::awaiter_of(by_member()).await_resume(), 1);

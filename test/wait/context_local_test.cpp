@@ -49,7 +49,7 @@ TEST(context_local, holds_its_default_until_it_is_bound) {
     EXPECT_EQ(*user, "nobody");
 }
 
-TEST(context_local, of_a_thread_is_not_that_of_another) {
+TEST(context_local, differs_between_threads) {
     context_local<int> n{1};
     const auto bound = n.bind(2);
     std::thread other([&] {
@@ -61,7 +61,7 @@ TEST(context_local, of_a_thread_is_not_that_of_another) {
     EXPECT_EQ(*n, 2);
 }
 
-TEST(context_local, a_binding_that_does_not_end_goes_with_its_thread) {
+TEST(context_local, an_unended_binding_is_released_at_thread_exit) {
     context_local<counted> n;
     const int before = counted::living;
     using binding = context_local<counted>::binding;
@@ -74,7 +74,7 @@ TEST(context_local, a_binding_that_does_not_end_goes_with_its_thread) {
     EXPECT_EQ(counted::living, before);
 }
 
-TEST(context_local, is_inherited_and_then_each_goes_his_own_way) {
+TEST(context_local, is_inherited_and_then_independent) {
     manual_executor on;
     context_local<int> n;
     std::optional<coroutine_flow> child;
@@ -123,7 +123,7 @@ TEST(context_local, a_value_lives_as_long_as_a_flow_that_inherited_it) {
     EXPECT_EQ(counted::living, before);
 }
 
-TEST(context_local, a_value_that_cannot_be_made_binds_nothing) {
+TEST(context_local, a_throwing_constructor_binds_nothing) {
     struct broken {
         broken() = default;
         explicit broken(int) { throw std::runtime_error("no"); }
@@ -135,7 +135,7 @@ TEST(context_local, a_value_that_cannot_be_made_binds_nothing) {
 }
 
 //
-TEST(context_local, a_long_chain_of_bindings_goes_without_recursion) {
+TEST(context_local, releases_a_long_chain_of_bindings_without_recursion) {
     detail::context_node* top = nullptr;
     for (int i = 0; i < 1'000'000; ++i)
         top = new detail::context_node{
@@ -159,7 +159,7 @@ void end_with_a_binding_that_is_static() {
     std::exit(1);
 }
 
-TEST(context_local_death, a_binding_that_is_static_ends_after_its_thread) {
+TEST(context_local_death, a_static_binding_ends_after_its_thread) {
     EXPECT_EXIT(end_with_a_binding_that_is_static(), ::testing::ExitedWithCode(0), "");
 }
 
@@ -176,7 +176,7 @@ TEST(context_local_death, a_binding_that_ends_in_another_flow) {
     EXPECT_DEATH(std::thread([&] { h.reset(); }).join(), "weft: a binding ends in another flow");
 }
 
-TEST(context_local_death, a_binding_that_ends_out_of_turn) {
+TEST(context_local_death, a_binding_that_ends_out_of_order) {
     context_local<int> n;
     struct holder {
         decltype(n.bind(1)) bound;

@@ -45,7 +45,7 @@ void end(end_queue& q) {
     weft::wait_queue::wake_all(woken);
 }
 
-TEST(end_queue, wakes_all_who_wait_for_the_end_in_order) {
+TEST(end_queue, wakes_all_waiters_in_order_at_the_end) {
     weft::loop l;
     end_queue q;
     std::vector<int> order;
@@ -61,7 +61,7 @@ TEST(end_queue, wakes_all_who_wait_for_the_end_in_order) {
     EXPECT_EQ(order, (std::vector{0, 1, 2}));
 }
 
-TEST(end_queue, is_not_waited_for_nor_locked_once_it_has_ended) {
+TEST(end_queue, needs_no_wait_and_no_lock_after_the_end) {
     end_queue q;
     end(q);
     EXPECT_TRUE(q.has_ended());
@@ -70,7 +70,7 @@ TEST(end_queue, is_not_waited_for_nor_locked_once_it_has_ended) {
     weft::await(join_of(q));
 }
 
-TEST(end_queue, lets_one_go_that_is_stopped) {
+TEST(end_queue, releases_a_stopped_waiter) {
     weft::loop l;
     end_queue q;
     weft::fiber f([&] { weft::await(join_of(q)); }, {.on = &l});
@@ -81,7 +81,7 @@ TEST(end_queue, lets_one_go_that_is_stopped) {
     end(q);
 }
 
-TEST(end_queue, may_be_destroyed_by_who_sees_the_end) {
+TEST(end_queue, can_be_destroyed_once_a_wait_for_the_end_returns) {
     for (int i = 0; i < 2'000; ++i) {
         auto q = std::make_unique<end_queue>();
         std::thread ends([at = q.get()] { end(*at); });

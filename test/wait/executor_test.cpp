@@ -49,7 +49,7 @@ struct alarm : timer_node {
     }
 };
 
-TEST(executor, runs_what_is_posted_in_order_and_not_within_the_post) {
+TEST(executor, runs_posted_work_in_order_and_never_inline) {
     std::vector<int> ran;
     noted a(ran, 1);
     noted b(ran, 2);
@@ -62,7 +62,7 @@ TEST(executor, runs_what_is_posted_in_order_and_not_within_the_post) {
 }
 
 // On the executor's own thread no other thread has to see the launch, and a deferral costs less.
-TEST(executor, launches_by_a_post_and_on_its_own_thread_by_a_deferral) {
+TEST(executor, schedule_posts_and_on_its_own_thread_defers) {
     std::vector<int> ran;
     noted a(ran, 1);
     noted b(ran, 2);
@@ -79,7 +79,7 @@ TEST(executor, launches_by_a_post_and_on_its_own_thread_by_a_deferral) {
     EXPECT_EQ(ran, (std::vector{1, 2}));
 }
 
-TEST(executor, forgets_what_has_not_run) {
+TEST(executor, cancels_a_post_that_has_not_run) {
     std::vector<int> ran;
     noted a(ran, 1);
     noted b(ran, 2);
@@ -109,7 +109,7 @@ TEST(executor, fires_at_the_deadline_and_never_earlier) {
     EXPECT_EQ(fired, (std::vector{1, 2}));
 }
 
-TEST(executor, an_alarm_may_disarm_another_that_is_due) {
+TEST(executor, a_timer_may_disarm_another_due_timer) {
     std::vector<int> fired;
     detail::thread_executor& on = detail::this_thread_host();
     const time_point now = on.now();
@@ -124,7 +124,7 @@ TEST(executor, an_alarm_may_disarm_another_that_is_due) {
     EXPECT_EQ(fired, std::vector{1});
 }
 
-TEST(executor, a_threads_own_takes_posts_from_others_while_it_waits) {
+TEST(executor, of_a_waiting_thread_runs_posts_of_other_threads) {
     std::vector<int> ran;
     noted a(ran, 1);
     noted b(ran, 2);

@@ -32,7 +32,7 @@ plain_coroutine pass(gate& g, std::vector<stop_reason>& stops, int more = 0) {
     }
 }
 
-TEST(flow, is_current_in_its_turn_and_nowhere_else) {
+TEST(flow, is_current_only_during_its_turn) {
     EXPECT_EQ(current_flow(), nullptr);
     EXPECT_EQ(current_executor(), nullptr);
     manual_executor on;
@@ -82,7 +82,7 @@ TEST(flow, a_stop_ends_the_wait_it_is_in) {
     EXPECT_EQ(f.waiting, nullptr);  // F1
 }
 
-TEST(flow, a_stop_after_the_event_leaves_the_event_its_due) {
+TEST(flow, a_stop_after_the_event_does_not_override_it) {
     manual_executor on;
     coroutine_flow f(on);
     gate g;
@@ -119,7 +119,7 @@ TEST(flow, the_first_request_wins) {
     EXPECT_EQ(f.pending_stop(), stop_reason::user);
 }
 
-TEST(flow, is_kept_while_a_message_to_it_is_on_its_way) {
+TEST(flow, is_referenced_while_a_message_to_it_is_pending) {
     manual_executor on;
     coroutine_flow f(on);
     const int before = coroutine_flow::kept;
@@ -129,7 +129,7 @@ TEST(flow, is_kept_while_a_message_to_it_is_on_its_way) {
     EXPECT_EQ(coroutine_flow::kept, before);
 }
 
-TEST(flow, that_has_not_been_given_a_home_only_remembers_the_stop) {
+TEST(flow, without_an_executor_only_records_the_stop) {
     manual_executor on;
     coroutine_flow f(on);
     f.home = nullptr;
@@ -140,7 +140,7 @@ TEST(flow, that_has_not_been_given_a_home_only_remembers_the_stop) {
     EXPECT_EQ(f.pending_stop(), stop_reason::user);
 }
 
-TEST(flow, a_deadline_is_pending_from_its_moment_on) {
+TEST(flow, an_expired_deadline_is_a_pending_stop) {
     manual_executor on;
     coroutine_flow f(on);
     f.set_deadline(on.now() + 1ms);
@@ -154,7 +154,7 @@ TEST(flow, a_deadline_is_pending_from_its_moment_on) {
 
 // A coroutine that is started in a flow and not awaited waits beside the flow's other waits, and
 // they end in any order.
-TEST(flow, may_wait_for_several_things_which_come_in_any_order) {
+TEST(flow, may_wait_for_several_events_in_any_order) {
     for (int order = 0; order < 6; ++order) {
         manual_executor on;
         coroutine_flow f(on);
@@ -199,7 +199,7 @@ TEST(flow, a_stop_ends_all_of_several_waits) {
 }
 
 // Two coroutines of one flow; while one of them is shielded, the stop reaches neither.
-TEST(flow, a_stop_under_a_shield_ends_what_waits_beside_when_the_shield_is_lowered) {
+TEST(flow, lowering_its_shield_lets_a_stop_end_concurrent_waits) {
     manual_executor on;
     coroutine_flow f(on);
     gate a, b;
@@ -247,14 +247,14 @@ public:
     forward_queue<runnable> posted;
 };
 
-TEST(flow, leaves_no_executor_to_which_somebody_is_about_to_post) {
+TEST(flow, does_not_leave_an_executor_during_a_remote_post) {
     manual_executor next;
     coroutine_flow f(next);
     slow_executor on;
     f.home = &on;
     std::thread asks([&] { f.request_stop(stop_reason::user); });
     while (!on.posting) std::this_thread::yield();
-    f.move_to(nullptr);
+    f.migrate_to(nullptr);
     on.left = true;
     asks.join();
     EXPECT_FALSE(on.left_too_early);
@@ -264,7 +264,7 @@ TEST(flow, leaves_no_executor_to_which_somebody_is_about_to_post) {
 }
 
 // An executor offloads the turn that was to end a wait.
-TEST(flow, that_leaves_takes_the_deadline_of_its_wait_along) {
+TEST(flow, detach_from_executor_disarms_the_deadline_of_its_wait) {
     manual_executor a, b;
     coroutine_flow f(a);
     gate g;
@@ -291,7 +291,7 @@ TEST(flow, that_leaves_takes_the_deadline_of_its_wait_along) {
     b.deregister_flow(f);
 }
 
-TEST(flow_death, that_ends_before_a_coroutine_that_waits_in_it) {
+TEST(flow_death, ends_before_a_coroutine_that_waits_in_it) {
     EXPECT_DEATH(
         {
             manual_executor on;

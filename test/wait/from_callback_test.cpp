@@ -15,7 +15,7 @@ using namespace on_loop;
 using weft::completion;
 using weft::from_callback;
 
-TEST(from_callback, gives_what_the_callback_was_called_with) {
+TEST(from_callback, returns_the_callbacks_argument) {
     const auto body = []() -> task<> {
         auto r = co_await from_callback<int>([](auto done) { EXPECT_TRUE(done(4)); });
         EXPECT_EQ(r.value(), 4);
@@ -33,7 +33,7 @@ extern "C" {
 using c_callback = void (*)(void* user, int answer);
 }
 
-TEST(from_callback, goes_through_a_pointer_of_c_and_another_thread) {
+TEST(from_callback, works_through_a_c_pointer_and_another_thread) {
     const c_callback on_done = [](void* user, int answer) {
         EXPECT_TRUE(completion<int>::adopt(user)(answer));
     };
@@ -47,7 +47,7 @@ TEST(from_callback, goes_through_a_pointer_of_c_and_another_thread) {
     }
 }
 
-TEST(from_callback, a_second_call_is_ignored_and_told_so) {
+TEST(from_callback, a_second_call_is_ignored_and_returns_false) {
     const auto body = []() -> task<> {
         auto r = co_await from_callback<int>([](auto done) {
             auto other = done;
@@ -59,7 +59,7 @@ TEST(from_callback, a_second_call_is_ignored_and_told_so) {
     run(body());
 }
 
-TEST(from_callback, one_that_is_never_called_ends_the_wait_with_an_error) {
+TEST(from_callback, a_dropped_callback_ends_the_wait_with_an_error) {
     weft::testing::virtual_loop l(1);
     std::optional<completion<int>> kept;
     const auto body = [&]() -> task<> {
@@ -77,7 +77,7 @@ TEST(from_callback, one_that_is_never_called_ends_the_wait_with_an_error) {
     t.take();
 }
 
-TEST(from_callback, a_call_after_a_stop_is_late_and_harmless) {
+TEST(from_callback, a_call_after_a_stop_returns_false) {
     weft::testing::virtual_loop l(1);
     std::optional<completion<int>> kept;
     weft::fiber f(
@@ -93,7 +93,7 @@ TEST(from_callback, a_call_after_a_stop_is_late_and_harmless) {
     EXPECT_FALSE((*kept)(3));
 }
 
-TEST(from_callback, an_exception_of_who_begins_it_leaves_the_wait) {
+TEST(from_callback, an_exception_of_the_start_function_leaves_the_wait) {
     const auto body = []() -> task<> {
         static_cast<void>(co_await from_callback<int>([](auto) { throw 6; }));
     };
@@ -114,7 +114,7 @@ TEST(from_callback, outlives_a_frame_that_is_destroyed) {
     EXPECT_FALSE((*kept)(3));
 }
 
-TEST(from_callback, a_stop_of_its_own_flow_by_who_begins_it_ends_the_wait) {
+TEST(from_callback, a_stop_by_the_start_function_ends_the_wait) {
     weft::testing::virtual_loop l(1);
     std::optional<completion<int>> kept;
     weft::fiber f(
@@ -132,7 +132,7 @@ TEST(from_callback, a_stop_of_its_own_flow_by_who_begins_it_ends_the_wait) {
 }
 
 // The start function itself waits, under a shield, and the stop comes then.
-TEST(from_callback, a_stop_while_it_is_begun_ends_the_wait) {
+TEST(from_callback, a_stop_during_the_start_function_ends_the_wait) {
     weft::testing::virtual_loop l(1);
     std::optional<completion<int>> kept;
     weft::fiber f(
@@ -163,7 +163,7 @@ struct cannot_be_made {
     }
 };
 
-TEST(from_callback, a_value_that_throws_ends_the_wait_and_tells_who_called) {
+TEST(from_callback, a_throwing_value_ends_the_wait_and_reaches_the_caller) {
     weft::testing::virtual_loop l(1);
     std::optional<completion<cannot_be_made>> kept;
     weft::fiber f(

@@ -23,7 +23,7 @@ void take(home_lock& lock, std::uint32_t times) {
 }
 bool may_be_owned() { return weft::asymmetric_fence().is_free(); }
 
-TEST(home_lock, is_owned_by_an_executor_that_takes_it_again_and_again) {
+TEST(home_lock, is_owned_by_an_executor_that_takes_it_repeatedly) {
     weft::loop l;
     home_lock lock;
     on(l, [&] {
@@ -36,7 +36,7 @@ TEST(home_lock, is_owned_by_an_executor_that_takes_it_again_and_again) {
     });
 }
 
-TEST(home_lock, is_nobodys_once_another_has_taken_it_until_a_longer_streak) {
+TEST(home_lock, is_unowned_after_another_takes_it_until_a_longer_streak) {
     weft::loop l;
     home_lock lock;
     on(l, [&] { take(lock, 2 * home_lock::first_streak); });

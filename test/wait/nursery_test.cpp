@@ -34,7 +34,7 @@ weft::duration in_a_fiber(F f) {
     return l.now() - before;
 }
 
-TEST(nursery, in_a_fiber_gives_the_results_of_its_children) {
+TEST(nursery, in_a_fiber_returns_the_results_of_its_children) {
     weft::testing::virtual_loop l(1);
     weft::fiber f(
         [] {
@@ -56,7 +56,7 @@ TEST(nursery, on_a_thread_runs_tasks_while_the_thread_waits) {
     EXPECT_EQ(x.get(), 1);
 }
 
-TEST(nursery, asks_those_who_are_left_to_stop_and_waits) {
+TEST(nursery, stops_and_joins_remaining_children_at_block_end) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     weft::fiber f(
@@ -75,7 +75,7 @@ TEST(nursery, asks_those_who_are_left_to_stop_and_waits) {
 }
 
 // One that ends by itself before the deadline, or in spite of it, is no reason to say so.
-TEST(nursery, a_deadline_that_ends_children_is_told_to_who_joins_them) {
+TEST(nursery, join_reports_a_deadline_that_ended_children) {
     int holders = 0;
     in_a_fiber([&] {
         for (const bool lasts : {true, false}) {
@@ -112,7 +112,7 @@ TEST(nursery, a_deadline_that_ends_children_is_told_to_who_joins_them) {
     EXPECT_EQ(holders, 0);
 }
 
-TEST(nursery, a_deadline_that_was_told_is_not_told_again_by_a_later_join) {
+TEST(nursery, later_join_does_not_repeat_a_reported_deadline) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     weft::fiber f(
@@ -158,7 +158,7 @@ TEST(nursery, join_waits_for_all_and_throws_the_first_error) {
     EXPECT_EQ(l.now() - before, 8ms);
 }
 
-TEST(nursery, an_error_that_nobody_took_leaves_the_block) {
+TEST(nursery, throws_an_unretrieved_child_error_at_block_end) {
     weft::testing::virtual_loop l(1);
     weft::fiber f(
         [] {
@@ -171,7 +171,7 @@ TEST(nursery, an_error_that_nobody_took_leaves_the_block) {
     EXPECT_THROW(f.join(), int);
 }
 
-TEST(nursery, a_block_that_is_left_by_an_exception_keeps_that_one) {
+TEST(nursery, an_exception_of_the_block_wins_over_child_errors) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     weft::fiber f(
@@ -192,7 +192,7 @@ TEST(nursery, a_block_that_is_left_by_an_exception_keeps_that_one) {
     EXPECT_EQ(holders, 0);
 }
 
-TEST(nursery, a_stop_of_who_joins_is_the_childrens) {
+TEST(nursery, a_stop_of_the_joining_fiber_stops_the_children) {
     weft::testing::virtual_loop l(1);
     int holders = 0;
     weft::fiber f(
@@ -213,7 +213,7 @@ TEST(nursery, a_stop_of_who_joins_is_the_childrens) {
     EXPECT_EQ(holders, 0);
 }
 
-TEST(nursery, ends_its_children_with_a_fiber_that_is_killed) {
+TEST(nursery, kills_its_children_when_its_fiber_is_killed) {
     int holders = 0;
     {
         weft::testing::virtual_loop l(1);
@@ -233,7 +233,7 @@ TEST(nursery, ends_its_children_with_a_fiber_that_is_killed) {
 }
 
 // Its child has its first turn while the exception is in flight, and its stop is requested then.
-TEST(nursery, on_a_thread_stops_a_child_that_begins_while_the_block_is_left_by_an_exception) {
+TEST(nursery, on_a_thread_stops_a_child_that_starts_during_unwinding) {
     int holders = 0;
     const weft::time_point before = weft::steady_now();
     EXPECT_THROW(
@@ -267,7 +267,7 @@ task<int> what_a_wait_throws() {
     co_return 0;
 }
 
-TEST(nursery, request_stop_asks_the_children_alone) {
+TEST(nursery, request_stop_stops_only_the_children) {
     int holders = 0;
     EXPECT_EQ(in_a_fiber([&] {
                   nursery n;
@@ -292,7 +292,7 @@ TEST(nursery, request_stop_asks_the_children_alone) {
               2ms);
 }
 
-TEST(nursery, a_child_that_fails_ends_each_wait_of_the_block_by_its_error) {
+TEST(nursery, a_failed_childs_error_ends_each_wait_of_the_block) {
     EXPECT_EQ(in_a_fiber([] {
                   EXPECT_THROW(
                       {
@@ -317,7 +317,7 @@ TEST(nursery, a_child_that_fails_ends_each_wait_of_the_block_by_its_error) {
               3ms);
 }
 
-TEST(nursery, a_child_that_fails_after_a_request_stop_stops_the_block_all_the_same) {
+TEST(nursery, a_child_failing_after_request_stop_still_stops_the_block) {
     EXPECT_EQ(in_a_fiber([] {
                   EXPECT_THROW(
                       {
@@ -340,7 +340,7 @@ TEST(nursery, a_child_that_fails_after_a_request_stop_stops_the_block_all_the_sa
 }
 
 // What spawns may be no coroutine, and then it is no part of the block that its children stop.
-TEST(nursery, a_child_that_was_spawned_before_the_block_began_stops_it) {
+TEST(nursery, a_failed_child_spawned_before_the_block_began_stops_it) {
     weft::testing::loop_thread there;
     const auto sleeps = []() -> task<> { co_await weft::sleep_for(1h); };
     for (int i = 1; i <= 20; ++i)
@@ -352,7 +352,7 @@ TEST(nursery, a_child_that_was_spawned_before_the_block_began_stops_it) {
 }
 
 // Whether the failure comes before the join or meanwhile.
-TEST(nursery, a_join_lasts_until_all_have_ended_also_when_a_child_has_failed) {
+TEST(nursery, join_waits_for_all_children_even_after_a_failure) {
     for (const auto joins_at : {1ms, 5ms}) {
         const auto block = [=](nursery& n) -> task<> {
             n.spawn(failing_in(2ms, 7));
@@ -395,7 +395,7 @@ TEST(nursery, a_join_lasts_until_all_have_ended_also_when_a_child_has_failed) {
     }
 }
 
-TEST(nursery, a_stop_of_the_caller_is_the_blocks) {
+TEST(nursery, a_stop_of_the_caller_stops_the_block) {
     const auto block = [](nursery& n) -> task<> {
         n.spawn(number_in(1h, 1));
         co_await weft::sleep_for(1h);
@@ -422,7 +422,7 @@ TEST(nursery, a_stop_of_the_caller_is_the_blocks) {
 // -- the owner of the block ---------------------------------------------------------------------
 
 // The failure of a child has no receiver then, and the flow of the block is there nevertheless.
-TEST(nursery_death, that_a_thread_has_left_behind_is_destroyed_by_no_other) {
+TEST(nursery_death, destruction_by_a_thread_that_did_not_make_it) {
     weft::testing::loop_thread there;
     alignas(nursery) static std::byte place[sizeof(nursery)];  // there is no destructor to be had
     nursery* left_behind = nullptr;
@@ -438,7 +438,7 @@ TEST(nursery_death, that_a_thread_has_left_behind_is_destroyed_by_no_other) {
                  "thread [0-9]+");
 }
 
-TEST(nursery_death, of_a_fiber_is_destroyed_by_no_other_fiber) {
+TEST(nursery_death, destruction_by_another_fiber) {
     EXPECT_DEATH(
         {
             weft::testing::virtual_loop l(1);
@@ -450,7 +450,7 @@ TEST(nursery_death, of_a_fiber_is_destroyed_by_no_other_fiber) {
         "weft: a nursery is destroyed by another than its maker, whose block it is: fiber [0-9]+");
 }
 
-TEST(nursery_death, what_cannot_be_spawned_is_named_by_the_line_of_the_call) {
+TEST(nursery_death, a_refused_spawn_names_the_calling_line) {
     const std::string here = " \\(.*/nursery_test\\.cpp:";
     EXPECT_DEATH(
         {

@@ -102,7 +102,7 @@ TEST_F(off_stack, waits_for_a_mutex) {
     });
 }
 
-TEST_F(off_stack, waits_for_a_mutex_until_a_moment) {
+TEST_F(off_stack, waits_for_a_mutex_with_a_time_limit) {
     weft::mutex m;
     weft::auto_reset_event all_tried;
     fiber holder = begin([&] {
@@ -204,7 +204,7 @@ TEST_F(off_stack, waits_for_tasks) {
     });
 }
 
-TEST_F(off_stack, waits_for_a_task_that_stays) {
+TEST_F(off_stack, waits_for_a_shared_task) {
     each([&](int i) {
         const weft::shared_task<int> t = shared_later(i);
         EXPECT_EQ(weft::await(t), i);
@@ -240,7 +240,7 @@ TEST_F(off_stack, waits_for_a_blocking_call_and_a_callback) {
             std::this_thread::sleep_for(1ms);
             return i;
         };
-        EXPECT_EQ(weft::blocking(call, threads), i);
+        EXPECT_EQ(weft::run_blocking(call, threads), i);
         const auto n = weft::await_callback<int>([&](auto done) {
             others.emplace_back([done = std::move(done), i]() mutable { done(i); });
         });
@@ -249,7 +249,7 @@ TEST_F(off_stack, waits_for_a_blocking_call_and_a_callback) {
     for (std::thread& t : others) t.join();
 }
 
-TEST_F(off_stack, is_stopped_and_is_late) {
+TEST_F(off_stack, is_stopped_and_times_out) {
     weft::auto_reset_event silent;
     std::vector<fiber> all;
     for (int i = 0; i != fiber_count; ++i) all.push_back(begin([&] { silent.wait(); }));
@@ -267,7 +267,7 @@ TEST_F(off_stack, is_stopped_and_is_late) {
     });
 }
 
-TEST_F(off_stack, unwinds_what_is_killed_while_it_is_copied_out) {
+TEST_F(off_stack, unwinds_a_killed_fiber_whose_stack_is_copied_out) {
     int destroyed = 0;
     {
         weft::loop l;
@@ -315,7 +315,7 @@ void in_a_shared_fiber(std::function<void()> f) {
     l.run();
 }
 
-TEST(off_stack_death, a_mutex_that_is_waited_for) {
+TEST(off_stack_death, a_wait_for_a_mutex_on_a_shared_stack) {
     if (!weft::testing::locals_lie_on_the_stack) GTEST_SKIP() << "locals are kept elsewhere";
     EXPECT_DEATH(in_a_shared_fiber([] {
                      weft::mutex m;
@@ -325,7 +325,7 @@ TEST(off_stack_death, a_mutex_that_is_waited_for) {
                  "a wait for something that lies on a shared stack: fiber [0-9]+ \"tenant\"");
 }
 
-TEST(off_stack_death, a_nursery) {
+TEST(off_stack_death, a_nursery_on_a_shared_stack) {
     if (!weft::testing::locals_lie_on_the_stack) GTEST_SKIP() << "locals are kept elsewhere";
     EXPECT_DEATH(in_a_shared_fiber([] {
                      weft::nursery n;
@@ -334,7 +334,7 @@ TEST(off_stack_death, a_nursery) {
                  "a nursery, or another scope, lies on a shared stack: fiber [0-9]+ \"tenant\"");
 }
 
-TEST(off_stack_death, a_fiber_in_a_pool_that_has_no_worker) {
+TEST(off_stack_death, a_fiber_in_a_pool_without_a_named_worker) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // it starts a thread
     EXPECT_DEATH(
         {

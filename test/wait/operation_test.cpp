@@ -58,7 +58,7 @@ plain_coroutine wait_for_a_temporary(noting::when w, std::vector<char>& calls, i
 
 using text = std::vector<char>;
 
-TEST(operation, is_asked_whether_it_is_ready_then_started_then_taken) {
+TEST(operation, calls_ready_then_start_then_take) {
     const struct {
         noting::when completes;
         text calls;
@@ -103,7 +103,7 @@ TEST(operation, is_not_started_once_a_stop_was_requested) {
     EXPECT_EQ(calls, (text{'r', 'x'}));
 }
 
-TEST(operation, that_is_complete_already_wins_over_a_stop) {
+TEST(operation, already_complete_wins_over_a_stop) {
     manual_executor on;
     coroutine_flow f(on);
     on.call([&] { f.request_stop(stop_reason::user); });
@@ -166,7 +166,7 @@ struct with_a_room {
 };
 static_assert(operation<with_a_room>);
 
-TEST(operation, with_a_room_needs_not_be_one_that_looks_again) {
+TEST(operation, with_storage_need_not_define_again) {
     gate g;
     int rooms = 0;
     int when_taken = 0;
@@ -194,7 +194,7 @@ struct asks_who {
     char take(const waiter*, wait_status) const { return by; }
 };
 
-TEST(operation, may_tell_who_blocks_from_a_coroutine) {
+TEST(operation, can_distinguish_a_blocking_caller_from_a_coroutine) {
     EXPECT_EQ(sync_wait(asks_who()), 'b');
     char by = 0;
     const auto body = [](char& b) -> plain_coroutine { b = co_await asks_who(); };

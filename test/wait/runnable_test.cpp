@@ -39,7 +39,7 @@ TEST(runnable, a_coroutine_frame_begins_with_resume_and_destroy) {
     EXPECT_EQ(destroyed, 1);
 }
 
-TEST(runnable, what_begins_with_the_two_words_is_a_coroutine_to_its_handle) {
+TEST(runnable, a_frame_of_two_pointers_works_as_a_coroutine) {
     struct counting_frame : detail::frame {
         int resumed = 0;
         int destroyed = 0;
@@ -59,7 +59,7 @@ TEST(runnable, what_begins_with_the_two_words_is_a_coroutine_to_its_handle) {
     EXPECT_EQ(c.destroyed, 1);
 }
 
-TEST(runnable, is_in_no_queue_and_in_nobodys_turn_at_first) {
+TEST(runnable, starts_in_no_queue_and_without_a_flow) {
     const runnable r;
     EXPECT_FALSE(r.linked());
     EXPECT_EQ(r.of, nullptr);

@@ -32,7 +32,7 @@ private:
     std::vector<run_of_int> runs_;
 };
 
-TEST(scope, numbers_its_children_in_the_order_of_their_ends) {
+TEST(scope, records_the_order_in_which_its_children_end) {
     weft::testing::virtual_loop l(1);
     scope s;
     children c(l, s, {3, 1, 2});
@@ -72,7 +72,7 @@ TEST(scope, keeps_every_error_and_stops_the_rest_for_the_first) {
     EXPECT_THROW(c[0].take(), int);
 }
 
-TEST(scope, stops_all_and_who_enters_later) {
+TEST(scope, stops_all_children_and_those_that_enter_later) {
     weft::testing::virtual_loop l(1);
     scope s;
     children c(l, s, {9000});
@@ -85,7 +85,7 @@ TEST(scope, stops_all_and_who_enters_later) {
     EXPECT_EQ(late[0]->member.stopped_by, weft::stop_reason::shutdown);
 }
 
-TEST(scope, ends_its_children_on_the_spot) {
+TEST(scope, kills_its_children_immediately) {
     weft::testing::virtual_loop l(1);
     scope s;
     children c(l, s, {9000, 9000});
@@ -107,7 +107,7 @@ task<> many_deep(int levels) {
 }
 
 // Each scope forwards the stop to the next, and no stack is as deep as the scopes.
-TEST(scope, a_stop_reaches_the_innermost_of_any_number_from_a_small_stack) {
+TEST(scope, forwards_a_stop_through_deep_nesting_on_a_small_stack) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     weft::detail::task_run<void> outermost(many_deep(weft::testing::slow ? 10'000 : 100'000),
@@ -126,7 +126,7 @@ TEST(scope, a_stop_reaches_the_innermost_of_any_number_from_a_small_stack) {
 }
 
 using scope_deathtest = ::testing::Test;
-TEST_F(scope_deathtest, destroyed_while_flows_live_in_it_ends_the_program) {
+TEST_F(scope_deathtest, destroyed_with_live_children_aborts) {
     ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
     const auto breaks_the_rule = [] {
         weft::testing::virtual_loop l(1);

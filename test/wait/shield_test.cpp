@@ -42,7 +42,7 @@ plain_coroutine goodbye(gate& a, gate& b, said& s, int shields) {
     }
 }
 
-TEST(shield, keeps_a_stop_from_the_wait_and_the_next_wait_finds_it) {
+TEST(shield, defers_a_stop_to_the_next_unshielded_wait) {
     for (int shields : {1, 2}) {
         manual_executor on;
         coroutine_flow f(on);
@@ -62,7 +62,7 @@ TEST(shield, keeps_a_stop_from_the_wait_and_the_next_wait_finds_it) {
     }
 }
 
-TEST(shield_death, more_than_can_be_counted_are_refused_where_the_last_is_raised) {
+TEST(shield_death, overflow_of_the_count_names_the_last_raising_line) {
     manual_executor on;
     coroutine_flow f(on);
     for (unsigned n = 0; n != 0xffff; ++n) f.raise_shield();
@@ -71,7 +71,7 @@ TEST(shield_death, more_than_can_be_counted_are_refused_where_the_last_is_raised
     for (unsigned n = 0; n != 0xffff; ++n) f.lower_shield();
 }
 
-TEST(shield, keeps_a_stop_that_came_before_it_from_the_wait) {
+TEST(shield, defers_a_stop_requested_before_it) {
     manual_executor on;
     coroutine_flow f(on);
     gate a;
@@ -86,7 +86,7 @@ TEST(shield, keeps_a_stop_that_came_before_it_from_the_wait) {
     EXPECT_EQ(s.after, stop_reason::user);
 }
 
-TEST(shield, keeps_the_deadline_of_a_scope_from_the_wait) {
+TEST(shield, defers_the_deadline_of_a_scope) {
     manual_executor on;
     coroutine_flow f(on);
     gate a;
@@ -103,7 +103,7 @@ TEST(shield, keeps_the_deadline_of_a_scope_from_the_wait) {
     EXPECT_EQ(s.after, stop_reason::deadline);
 }
 
-TEST(shield, lets_the_waits_own_deadline_pass) {
+TEST(shield, does_not_defer_the_waits_own_deadline) {
     manual_executor on;
     coroutine_flow f(on);
     gate g;
@@ -135,14 +135,14 @@ TEST(shield, on_a_plain_thread_holds_for_its_waits) {
     opens.join();
 }
 
-TEST(shield, in_no_flow_has_nothing_to_do) {
+TEST(shield, outside_any_flow_does_nothing) {
     manual_executor on;
     on.call([] { const shield s; });
     const timeout_scope over(0ms);
     EXPECT_EQ(detail::this_thread_host().own_flow().shields, 0);
 }
 
-TEST(shield_death, one_that_was_not_raised_cannot_be_lowered) {
+TEST(shield_death, lowering_one_that_was_not_raised) {
     flow& own = detail::this_thread_host().own_flow();
     if (WEFT_DEBUG == 0) GTEST_SKIP() << "it is an assertion";
     EXPECT_DEATH(own.lower_shield(), "weft: a shield is lowered that was not raised");

@@ -20,7 +20,7 @@ plain_coroutine sleep_then_note(time_point t, std::vector<int>& order, int numbe
     order.push_back(number);
 }
 
-TEST(sleep, ends_at_its_moment_and_never_earlier) {
+TEST(sleep, ends_at_its_deadline_and_never_earlier) {
     manual_executor on;
     std::vector<int> order;
     plain_coroutine late = sleep_then_note(on.now() + 3ms, order, 2);
@@ -35,7 +35,7 @@ TEST(sleep, ends_at_its_moment_and_never_earlier) {
     EXPECT_EQ(order, (std::vector{1, 2}));
 }
 
-TEST(sleep, until_a_moment_that_has_passed_lets_others_run_first) {
+TEST(sleep, until_a_past_time_point_lets_others_run_first) {
     manual_executor on;
     std::vector<int> order;
     plain_coroutine c = sleep_then_note(on.now() - 1s, order, 1);
@@ -46,7 +46,7 @@ TEST(sleep, until_a_moment_that_has_passed_lets_others_run_first) {
     EXPECT_EQ(order, (std::vector{0, 1}));
 }
 
-TEST(sleep, counts_by_the_clock_of_its_executor) {
+TEST(sleep, uses_the_clock_of_its_executor) {
     manual_executor on;
     std::vector<int> order;
     on.set(time_point(24'000h));
@@ -62,7 +62,7 @@ TEST(sleep, counts_by_the_clock_of_its_executor) {
     EXPECT_EQ(order, std::vector{1});
 }
 
-TEST(sleep, for_ever_ends_by_a_stop_alone) {
+TEST(sleep, for_ever_ends_only_by_a_stop) {
     manual_executor on;
     coroutine_flow f(on);
     stop_reason seen = stop_reason::none;

@@ -10,7 +10,7 @@ namespace {
 
 static_assert(!std::is_base_of_v<std::exception, stopped>);
 
-TEST(stopped, passes_a_handler_of_std_exceptions_and_tells_the_reason) {
+TEST(stopped, is_not_caught_as_std_exception_and_carries_a_reason) {
     stop_reason seen = stop_reason::none;
     try {
         try {

@@ -35,7 +35,7 @@ TEST(thread_executor, is_one_for_each_thread) {
     other.join();
 }
 
-TEST(thread_executor, what_is_posted_to_a_thread_that_does_not_wait_runs_when_it_does) {
+TEST(thread_executor, runs_earlier_posts_once_its_thread_waits) {
     struct noting_frame : detail::frame {
         int ran = 0;
         runnable node;
@@ -59,7 +59,7 @@ TEST(thread_executor, a_timed_wait_ends_at_its_deadline_and_never_earlier) {
     }
 }
 
-TEST(thread_executor, a_wait_without_end_or_almost_is_ended_by_its_event) {
+TEST(thread_executor, an_event_ends_a_wait_with_a_distant_or_no_deadline) {
     for (time_point end : {never, never - 1ns, never - 24h}) {
         gate g;
         std::thread other([&] {
@@ -71,7 +71,7 @@ TEST(thread_executor, a_wait_without_end_or_almost_is_ended_by_its_event) {
 }
 
 // What is posted keeps it busy: each runs and posts itself again.
-TEST(thread_executor, a_deadline_comes_though_there_is_always_something_to_run) {
+TEST(thread_executor, a_deadline_fires_while_work_is_always_ready) {
     struct restless : detail::frame {
         runnable node;
         int left = 10'000'000;
@@ -135,7 +135,7 @@ TEST(thread_executor, a_stop_from_another_thread_ends_a_wait) {
     EXPECT_FALSE(g.anybody_waits());
 }
 
-TEST(thread_executor, wakes_go_to_and_fro_between_threads) {
+TEST(thread_executor, wakes_alternate_between_threads) {
     const int rounds = slow ? 2'000 : 10'000;
     gate there;
     gate back;
@@ -153,7 +153,7 @@ TEST(thread_executor, wakes_go_to_and_fro_between_threads) {
     EXPECT_FALSE(there.anybody_waits() || back.anybody_waits());
 }
 
-TEST(thread_host_death, a_yield_in_what_a_waiting_thread_runs) {
+TEST(thread_host_death, a_yield_in_work_run_by_a_waiting_thread) {
     EXPECT_DEATH(detail::this_thread_host().defer(std::noop_coroutine(), nullptr),
                  "weft: a yield in what a waiting thread runs");
 }
@@ -161,7 +161,7 @@ TEST(thread_host_death, a_yield_in_what_a_waiting_thread_runs) {
 task<> sleeps(duration d) { co_await sleep_for(d); }
 
 // Each wake checks all sleepers, or the next sleeper alone.
-TEST(thread_executor, wakes_any_number_of_sleepers_in_time) {
+TEST(thread_executor, wakes_many_sleepers_in_time) {
     const int count = slow ? 20'000 : 100'000;
     std::vector<task<>> all;
     for (int i = 0; i < count; ++i) all.push_back(sleeps(i * 7919 % 100 * 1ms));
@@ -170,7 +170,7 @@ TEST(thread_executor, wakes_any_number_of_sleepers_in_time) {
     EXPECT_LE(steady_now() - begun, 30s);
 }
 
-TEST(thread_host_death, a_thread_that_ends_before_what_was_begun_on_it) {
+TEST(thread_host_death, a_thread_that_ends_before_work_started_on_it) {
     const auto body = []() -> testing::plain_coroutine { co_await sleep_for(1h); };
     EXPECT_DEATH(
         {

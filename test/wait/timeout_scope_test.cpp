@@ -90,7 +90,7 @@ TEST(timeout_scope, ends_a_wait_that_begins_after_its_deadline_at_once) {
     on.run_all();
 }
 
-TEST(timeout_scope, is_told_from_the_deadline_of_the_wait_itself) {
+TEST(timeout_scope, is_distinguished_from_the_deadline_of_the_wait) {
     const struct {
         duration wait, scope;
         wait_status end;
@@ -114,7 +114,7 @@ TEST(timeout_scope, is_told_from_the_deadline_of_the_wait_itself) {
     }
 }
 
-TEST(timeout_scope, is_not_to_blame_for_a_stop) {
+TEST(timeout_scope, is_not_expired_when_a_stop_ended_the_wait) {
     manual_executor on;
     coroutine_flow f(on);
     gate g;
@@ -147,10 +147,10 @@ TEST(timeout_scope, on_a_plain_thread_ends_its_waits) {
     EXPECT_EQ(sync_wait(g.async_pass_until(steady_now() + 1ms)), wait_status::timed_out);
 }
 
-TEST(timeout_scope_death, where_nothing_is_that_it_could_hold_for) {
+TEST(timeout_scope_death, outside_any_flow) {
     manual_executor on;
     EXPECT_DEATH(on.call([] { const timeout_scope limit(1ms); }),
-                 "weft: a timeout_scope in what runs in no flow");
+                 "weft: a timeout_scope outside any flow");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ timer_node* take_first(timer_heap& h) {
     return t;
 }
 
-TEST(timer_heap, gives_the_earliest_first_and_of_one_moment_the_first_armed) {
+TEST(timer_heap, pops_by_deadline_and_then_by_arming_order) {
     timer_heap h;
     EXPECT_EQ(h.earliest(), never);
     timer_node t[6];
@@ -39,7 +39,7 @@ TEST(timer_heap, gives_the_earliest_first_and_of_one_moment_the_first_armed) {
     EXPECT_TRUE(h.empty());
 }
 
-TEST(timer_heap, tells_what_is_due_and_was_armed_before) {
+TEST(timer_heap, due_can_exclude_timers_armed_later) {
     timer_heap h;
     timer_node early, late;
     late.deadline = at(2);
@@ -57,7 +57,7 @@ TEST(timer_heap, tells_what_is_due_and_was_armed_before) {
 }
 
 // Against a sorted set, with timers that go from wherever they are.
-TEST(timer_heap, is_a_sorted_set_of_which_any_may_go) {
+TEST(timer_heap, matches_a_sorted_set_under_random_removals) {
     std::mt19937 random(7);
     for (int round = 0; round < 20; ++round) {
         timer_heap h;

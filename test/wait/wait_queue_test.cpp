@@ -34,7 +34,7 @@ plain_coroutine note_end(gate& g, time_point t, std::vector<wait_status>& ends) 
     ends.push_back(co_await g.async_pass_until(t));
 }
 
-TEST(wait_queue, wakes_in_the_order_of_coming) {
+TEST(wait_queue, wakes_in_arrival_order) {
     manual_executor on;
     gate g;
     std::vector<int> order;
@@ -50,7 +50,7 @@ TEST(wait_queue, wakes_in_the_order_of_coming) {
     EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
 }
 
-TEST(wait_queue, wakes_all_in_the_order_of_coming_on_a_loop_too) {
+TEST(wait_queue, wakes_all_in_arrival_order_on_a_loop) {
     loop l;
     gate g;
     std::vector<int> order;
@@ -67,7 +67,7 @@ TEST(wait_queue, wakes_all_in_the_order_of_coming_on_a_loop_too) {
     EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
 }
 
-TEST(wait_queue, passes_over_one_whose_wait_has_ended_otherwise) {
+TEST(wait_queue, skips_a_waiter_whose_wait_has_ended) {
     manual_executor on;
     gate g;
     waiter ended(on);
@@ -86,7 +86,7 @@ TEST(wait_queue, passes_over_one_whose_wait_has_ended_otherwise) {
     EXPECT_EQ(queue.claim_first(), nullptr);
 }
 
-TEST(wait_queue, one_that_withdraws_leaves_the_others_where_they_stand) {
+TEST(wait_queue, keeps_its_order_when_a_waiter_is_cancelled) {
     manual_executor on;
     gate g;
     std::vector<int> order;
@@ -107,7 +107,7 @@ TEST(wait_queue, one_that_withdraws_leaves_the_others_where_they_stand) {
 
 // Threads wait for tokens, and many time out: each token that found a waiter let that waiter pass,
 // and no token is lost between a deadline and a wake.
-TEST(wait_queue, loses_no_wake_to_waiters_that_give_up) {
+TEST(wait_queue, loses_no_wake_to_waiters_that_time_out) {
     constexpr int threads = 3;
     const int tokens = slow ? 1'000 : 10'000;
     gate g;

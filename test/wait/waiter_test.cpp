@@ -40,7 +40,7 @@ plain_coroutine count_passes(gate& g, int& passed) {
     ++passed;
 }
 
-TEST(waiter, a_wake_is_posted_and_never_runs_the_party_on_the_spot) {
+TEST(waiter, a_wake_is_posted_and_never_resumes_inline) {
     manual_executor on;
     gate g;
     int passed = 0;
@@ -68,7 +68,7 @@ struct told_late {
     void take(const waiter*, wait_status) {}
 };
 
-TEST(waiter, knows_what_it_waits_for_though_it_learns_that_late) {
+TEST(waiter, reports_an_object_set_after_its_operation) {
     told_late op;
     sync_wait(op);
 }
@@ -90,7 +90,7 @@ TEST(waiter, a_wake_before_the_suspension_is_remembered) {
     EXPECT_EQ(sync_wait(hasty()), wait_status::woken);
 }
 
-TEST(waiter, one_that_is_woken_needs_no_deadline_any_more) {
+TEST(waiter, a_wake_disarms_the_deadline) {
     manual_executor on;
     coroutine_flow f(on);
     gate g;
@@ -131,7 +131,7 @@ plain_coroutine go_through(in_two_steps& op, std::vector<wait_status>& ends) {
     ends.push_back(co_await op);
 }
 
-TEST(waiter, a_deadline_that_is_dropped_ends_no_later_step) {
+TEST(waiter, a_dropped_deadline_ends_no_later_step) {
     manual_executor on;
     in_two_steps op{on.now() + 1ms};
     std::vector<wait_status> ends;
@@ -179,7 +179,7 @@ plain_coroutine wait_on(waits_on& op, std::vector<wait_status>& ends) {
     ends.push_back(co_await op);
 }
 
-TEST(waiter, that_waits_on_is_not_woken_by_a_stop_before_it_stands_in_its_line_again) {
+TEST(waiter, is_not_woken_by_a_stop_before_it_is_queued_again) {
     manual_executor on;
     coroutine_flow f(on);
     waits_on op{f, on.now() + 1ms};
@@ -197,7 +197,7 @@ TEST(waiter, that_waits_on_is_not_woken_by_a_stop_before_it_stands_in_its_line_a
 }
 
 // What comes when, in units of the clock, and how the wait ends. R-54
-TEST(waiter, ends_in_the_one_way_that_came_first) {
+TEST(waiter, ends_by_the_first_of_event_deadline_and_stop) {
     enum what { none, event, stop };
     struct {
         what before_deadline, at_deadline;
@@ -234,7 +234,7 @@ TEST(waiter, ends_in_the_one_way_that_came_first) {
     }
 }
 
-TEST(waiter, why_it_was_stopped_is_the_first_reason) {
+TEST(waiter, reports_the_first_stop_reason) {
     manual_executor on;
     coroutine_flow f(on);
     gate g;
@@ -256,7 +256,7 @@ TEST(waiter, why_it_was_stopped_is_the_first_reason) {
     EXPECT_EQ(seen, stop_reason::shutdown);
 }
 
-TEST(waiter, of_a_frame_that_is_destroyed_is_withdrawn) {
+TEST(waiter, is_cancelled_when_its_frame_is_destroyed) {
     manual_executor on;
     coroutine_flow f(on);
     gate g;
@@ -275,7 +275,7 @@ TEST(waiter, of_a_frame_that_is_destroyed_is_withdrawn) {
     EXPECT_EQ(passed, 0);
 }
 
-TEST(waiter, of_a_frame_that_is_destroyed_is_forgotten_when_its_wake_was_posted) {
+TEST(waiter, of_a_destroyed_frame_cancels_its_posted_wake) {
     manual_executor on;
     gate g;
     int passed = 0;
@@ -292,7 +292,7 @@ TEST(waiter, of_a_frame_that_is_destroyed_is_forgotten_when_its_wake_was_posted)
 }
 
 // The event has claimed the waiter on another thread and is about to post it.
-TEST(waiter, of_a_frame_that_is_destroyed_is_forgotten_when_its_wake_is_about_to_be_posted) {
+TEST(waiter, of_a_destroyed_frame_cancels_a_wake_about_to_be_posted) {
     const int rounds = slow ? 200 : 1'000;
     manual_executor on;
     int passed = 0;
@@ -338,7 +338,7 @@ struct children {
 };
 
 // An operation that cannot be left at once is interrupted once, and ends the wait by itself.
-TEST(waiter, of_what_cannot_be_left_is_interrupted_once_and_goes_on_waiting) {
+TEST(waiter, uncancellable_is_interrupted_once_and_keeps_waiting) {
     manual_executor on;
     coroutine_flow f(on);
     children all;
@@ -361,7 +361,7 @@ TEST(waiter, of_what_cannot_be_left_is_interrupted_once_and_goes_on_waiting) {
 
 // A wait that can report a stop reports it; one that cannot is not stopped in a destructor that
 // runs because of an exception.
-TEST(waiter, in_a_destructor_that_runs_because_of_an_exception_is_not_stopped) {
+TEST(waiter, in_a_destructor_during_unwinding_is_not_stopped) {
     struct cleanup {
         gate& g;
         ~cleanup() {
@@ -385,7 +385,7 @@ TEST(waiter, in_a_destructor_that_runs_because_of_an_exception_is_not_stopped) {
 }
 
 // The exception is that of the code that resumes the coroutine, and not the coroutine's.
-TEST(waiter, of_a_coroutine_is_stopped_though_who_resumes_it_unwinds) {
+TEST(waiter, of_a_coroutine_is_stopped_even_if_its_resumer_unwinds) {
     manual_executor on;
     coroutine_flow f(on);
     gate g;
@@ -430,7 +430,7 @@ struct stops_its_flow {
 };
 
 // The wait was allowed to begin, and the stop did not find it waiting.
-TEST(waiter, is_ended_by_a_stop_that_comes_while_its_operation_is_started) {
+TEST(waiter, is_ended_by_a_stop_while_its_operation_starts) {
     manual_executor on;
     coroutine_flow f(on);
     std::optional<wait_status> how;
@@ -445,13 +445,13 @@ TEST(waiter, is_ended_by_a_stop_that_comes_while_its_operation_is_started) {
 }
 
 // The checks of an executor that ends, or would offload the flow's turn.
-TEST(waiter, tells_of_those_around_it) {
+TEST(waiter, sees_the_outer_waiters_of_its_flow) {
     manual_executor on;
     coroutine_flow f(on);
     waiter outer(f), inner(f);
     for (waiter* w : {&outer, &inner}) {
         w->enlist("something", nullptr, nullptr, [](waiter&) noexcept {});
-        w->engage();
+        w->begin_wait();
     }
     EXPECT_FALSE(inner.awaits_others());
     EXPECT_FALSE(inner.is_for_outside());
@@ -464,8 +464,8 @@ TEST(waiter, tells_of_those_around_it) {
     EXPECT_FALSE(inner.is_only(inner.handle));
     EXPECT_TRUE(outer.is_only(outer.handle));
     EXPECT_FALSE(outer.is_only(std::noop_coroutine())) << "it is another's turn";
-    inner.conclude();
-    outer.conclude();
+    inner.end_wait();
+    outer.end_wait();
     EXPECT_EQ(f.waiting, nullptr);
 }
 

@@ -9,13 +9,13 @@ namespace {
 
 // wheel_base_test has the laws that both wheels share.
 
-TEST(single_wheel, does_what_the_model_does) {
+TEST(single_wheel, matches_the_model) {
     const std::uint64_t seed = test::seed();
     SCOPED_TRACE("WEFT_TEST_SEED=" + std::to_string(seed));
     test::walk<single_wheel<256>>(seed, 9, 256).run(test::walk_steps);
 }
 
-TEST(single_wheel, refuses_what_lies_beyond_the_round) {
+TEST(single_wheel, refuses_deadlines_beyond_one_revolution) {
     single_wheel<64> w(1'000);
     wheel_node n;
     EXPECT_FALSE(w.add(n, 1'065));
@@ -39,7 +39,7 @@ TEST(single_wheel, next_is_exact_after_removals) {
     EXPECT_EQ(w.next(), tick_never);
 }
 
-TEST(single_wheel, goes_over_the_end_of_its_ring_and_to_the_end_of_time) {
+TEST(single_wheel, wraps_around_its_ring_and_reaches_the_last_tick) {
     single_wheel<64> w(tick_never - 40);
     wheel_node a, b;
     EXPECT_TRUE(w.add(a, tick_never - 1));

@@ -40,14 +40,14 @@ struct names {
 };
 TYPED_TEST_SUITE(any_wheel, both, names);
 
-TYPED_TEST(any_wheel, begins_empty_at_the_tick_it_is_given) {
+TYPED_TEST(any_wheel, starts_empty_at_the_given_tick) {
     EXPECT_EQ(this->w.now(), 1'000u);
     EXPECT_TRUE(this->w.empty());
     EXPECT_EQ(this->w.next(), tick_never);
     this->w.check();
 }
 
-TYPED_TEST(any_wheel, fires_in_order_of_deadline_and_of_adding_within_a_tick) {
+TYPED_TEST(any_wheel, fires_by_deadline_and_then_by_insertion_order) {
     wheel_node a, b, c, d;
     EXPECT_TRUE(put(this->w, a, 1'700));
     EXPECT_TRUE(put(this->w, b, 1'003));
@@ -74,7 +74,7 @@ TYPED_TEST(any_wheel, fires_never_early_and_at_its_tick) {
     }
 }
 
-TYPED_TEST(any_wheel, what_is_past_fires_first_at_the_next_advance_in_order_of_adding) {
+TYPED_TEST(any_wheel, fires_past_deadlines_first_in_insertion_order) {
     wheel_node a, b, c, d;
     EXPECT_TRUE(put(this->w, a, 1'001));
     EXPECT_TRUE(put(this->w, b, 1'000));
@@ -86,7 +86,7 @@ TYPED_TEST(any_wheel, what_is_past_fires_first_at_the_next_advance_in_order_of_a
     EXPECT_EQ(this->seen, (order{&b, &c, &d, &a}));
 }
 
-TYPED_TEST(any_wheel, an_advance_to_where_it_is_fires_what_is_due) {
+TYPED_TEST(any_wheel, advance_to_the_current_tick_fires_due_nodes) {
     wheel_node a, b;
     EXPECT_TRUE(put(this->w, a, 1'000));
     EXPECT_TRUE(put(this->w, b, 1'001));
@@ -121,7 +121,7 @@ TYPED_TEST(any_wheel, the_infinite_deadline_never_comes) {
     EXPECT_TRUE(this->w.empty());
 }
 
-TYPED_TEST(any_wheel, what_is_removed_never_fires_and_may_be_freed) {
+TYPED_TEST(any_wheel, removed_nodes_never_fire_and_may_be_freed) {
     auto a = std::make_unique<wheel_node>();
     wheel_node b;
     EXPECT_TRUE(put(this->w, *a, 1'100));
@@ -136,7 +136,7 @@ TYPED_TEST(any_wheel, what_is_removed_never_fires_and_may_be_freed) {
 
 // ------------------------------------------------------------------------------------ the sink
 
-TYPED_TEST(any_wheel, what_the_sink_adds_waits_for_the_next_advance) {
+TYPED_TEST(any_wheel, nodes_added_by_the_sink_wait_for_the_next_advance) {
     wheel_node n;
     EXPECT_TRUE(put(this->w, n, 1'001));
     int calls = 0;
@@ -152,7 +152,7 @@ TYPED_TEST(any_wheel, what_the_sink_adds_waits_for_the_next_advance) {
     EXPECT_TRUE(this->w.remove(n));
 }
 
-TYPED_TEST(any_wheel, the_sink_may_remove_what_is_yet_to_come_and_free_what_it_is_given) {
+TYPED_TEST(any_wheel, the_sink_may_remove_pending_nodes_and_free_its_argument) {
     auto first = std::make_unique<wheel_node>();
     auto second = std::make_unique<wheel_node>();
     wheel_node third;
@@ -174,7 +174,7 @@ TYPED_TEST(any_wheel, the_sink_may_remove_what_is_yet_to_come_and_free_what_it_i
     EXPECT_EQ(calls, 2);
 }
 
-TYPED_TEST(any_wheel, what_a_throwing_sink_has_left_comes_first_next_time) {
+TYPED_TEST(any_wheel, nodes_left_by_a_throwing_sink_fire_first_next_time) {
     wheel_node a, b, c, d;
     EXPECT_TRUE(put(this->w, a, 1'001));
     EXPECT_TRUE(put(this->w, b, 1'002));

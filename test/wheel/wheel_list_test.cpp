@@ -16,7 +16,7 @@ std::vector<const wheel_node*> nodes_of(const wheel_list& list) {
 
 using order = std::vector<const wheel_node*>;
 
-TEST(wheel_list, gives_back_in_the_order_of_adding) {
+TEST(wheel_list, pops_in_insertion_order) {
     wheel_list list;
     wheel_node a, b, c;
     EXPECT_TRUE(list.empty());
@@ -31,7 +31,7 @@ TEST(wheel_list, gives_back_in_the_order_of_adding) {
     EXPECT_TRUE(list.empty());
 }
 
-TEST(wheel_list_death, check_finds_a_link_that_leads_to_another_than_leads_back) {
+TEST(wheel_list_death, check_finds_inconsistent_links) {
     wheel_list list;
     wheel_node a, b;
     list.push_back(a);
@@ -45,7 +45,7 @@ TEST(wheel_list_death, check_finds_a_link_that_leads_to_another_than_leads_back)
     wheel_list::unlink(b);
 }
 
-TEST(wheel_list, a_node_leaves_from_anywhere_and_the_last_one_tells_which_list_is_empty) {
+TEST(wheel_list, unlink_works_anywhere_and_returns_an_emptied_list) {
     wheel_list list;
     wheel_node a, b, c;
     for (wheel_node* n : {&a, &b, &c}) list.push_back(*n);

@@ -18,13 +18,13 @@ constexpr tick second = 1'000;
 constexpr tick day = 86'400 * second;
 constexpr tick year = 365 * day;
 
-TEST(wheel, does_what_the_model_does) {
+TEST(wheel, matches_the_model) {
     const std::uint64_t seed = test::seed();
     SCOPED_TRACE("WEFT_TEST_SEED=" + std::to_string(seed));
     test::walk<wheel>(seed, 20, tick_never).run(test::walk_steps);
 }
 
-TEST(wheel, does_what_the_model_does_across_the_overflow_list) {
+TEST(wheel, matches_the_model_across_the_overflow_list) {
     const std::uint64_t seed = test::seed();
     SCOPED_TRACE("WEFT_TEST_SEED=" + std::to_string(seed));
     test::walk<wheel>(seed, 36, tick_never).run(test::walk_steps / 4);
@@ -109,7 +109,7 @@ struct sleeper {
     }
 };
 
-TEST(wheel, who_sleeps_until_next_wakes_once_for_each_deadline) {
+TEST(wheel, sleeping_until_next_wakes_once_for_each_deadline) {
     std::mt19937_64 random(5);
     std::deque<test::timer> timers(1'000);
     wheel w(12'345);
@@ -121,7 +121,7 @@ TEST(wheel, who_sleeps_until_next_wakes_once_for_each_deadline) {
     EXPECT_EQ(s.vain, 0);
 }
 
-TEST(wheel, after_removals_wakes_for_nothing_are_fewer_than_others_and_never_two_together) {
+TEST(wheel, removals_cause_no_two_consecutive_spurious_wakes) {
     std::mt19937_64 random(6);
     for (int round = 0; round < 100; ++round) {
         std::deque<test::timer> timers(300);
@@ -140,7 +140,7 @@ TEST(wheel, after_removals_wakes_for_nothing_are_fewer_than_others_and_never_two
     }
 }
 
-TEST(wheel, with_everything_removed_there_is_nothing_to_wake_for) {
+TEST(wheel, has_no_next_tick_when_all_nodes_are_removed) {
     std::mt19937_64 random(7);
     std::deque<test::timer> timers(1'000);
     wheel w;
@@ -150,7 +150,7 @@ TEST(wheel, with_everything_removed_there_is_nothing_to_wake_for) {
     w.check();
 }
 
-TEST(wheel, hands_over_no_more_than_it_is_told_and_goes_on_where_it_was) {
+TEST(wheel, advance_fires_at_most_the_given_count_and_continues) {
     std::deque<test::timer> timers(10);
     wheel w;
     for (std::size_t i = 0; i < timers.size(); ++i) w.add(timers[i], 5 + i / 4);

@@ -14,11 +14,11 @@ class own_category final : public std::error_category {
             case errc::lagged:
                 return "items were missed";
             case errc::unexpected_eof:
-                return "end of stream";
+                return "unexpected end of stream";
             case errc::broken_promise:
                 return "broken promise";
             case errc::too_few_results:
-                return "too few were as asked for";
+                return "too few results satisfied the predicate";
         }
         return "unknown";
     }

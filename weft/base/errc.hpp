@@ -14,7 +14,7 @@ enum class errc {
     lagged,           // a receiver of a broadcast was too slow, and has missed items
     unexpected_eof,   // the peer has ended before all that was asked for had come
     broken_promise,   // a promise was destroyed that had given its future nothing
-    too_few_results,  // of many, too few were as it was asked for
+    too_few_results,  // fewer results than asked for satisfied the predicate
 };
 
 const std::error_category& category() noexcept;

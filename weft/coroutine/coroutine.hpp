@@ -221,9 +221,9 @@ private:
             detail::resume_held(control_);
             return {};
         } else {
-            struct let_go {
+            struct release {
                 detail::control* c;
-                ~let_go() {
+                ~release() {
                     if (c->word.state() == coroutine_state::running)
                         c->word.set(coroutine_state::suspended);
                 }

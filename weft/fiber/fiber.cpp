@@ -44,7 +44,7 @@ void end_fiber(flow& f) noexcept {
 }
 
 void keep_fiber(flow& f) noexcept { fiber_core::of(f).keep(); }
-void let_go_of_fiber(flow& f) noexcept { fiber_core::of(f).let_go(); }
+void let_go_of_fiber(flow& f) noexcept { fiber_core::of(f).release(); }
 
 agent_info fiber_info(const flow& f) noexcept {
     const auto& self = static_cast<const fiber_core&>(f);
@@ -92,7 +92,7 @@ void print_and_abort([[maybe_unused]] std::exception_ptr error, agent_info who) 
         std::fputs("weft: an exception that is no std::exception\n", stderr);
     }
 #endif
-    fail("an exception left a fiber that nobody joins", who, unknown_place);
+    fail("an exception left a fiber that is not joined", who, unknown_place);
 }
 
 atomic<unhandled_handler> unhandled{print_and_abort};
@@ -126,7 +126,7 @@ void fiber_core::become_child(std::unique_ptr<scope_member> m) noexcept {
     is_child = true;
 }
 
-void fiber_core::let_go() noexcept {
+void fiber_core::release() noexcept {
     // Acquire and release: the owner of the last reference sees what the others did. The only
     // reference is released by a load: a new one is made only from an existing one.
     if (references.load(std::memory_order_acquire) != 1 &&
@@ -162,7 +162,7 @@ void fiber_core::run() {
     } else if (own()->word.state() != coroutine_state::suspended) {
         finish();
     } else if (waiting == nullptr) [[unlikely]] {
-        fail("a fiber yielded to nobody: this_fiber::yield", info(), unknown_place);
+        fail("a fiber suspended without a wait: use this_fiber::yield", info(), unknown_place);
     }
 }
 
@@ -171,8 +171,8 @@ void fiber_core::begin(bool at_once) {
     scheduler* const there = target;
     locals = nullptr;  // replaces target
     executor* const known = there->fixed_executor();
-    if (kept) keep();                                         // the run's
-    if (home == nullptr && known != nullptr) move_to(known);  // F3
+    if (kept) keep();                                            // the run's
+    if (home == nullptr && known != nullptr) migrate_to(known);  // F3
     executor* const here = current_executor();
     if (at_once && here != nullptr && (here == known || &here->default_scheduler() == there))
         run_turn(*here, frame::handle(), this);
@@ -191,7 +191,7 @@ void fiber_core::finish() noexcept {
     if (locks != 0) [[unlikely]]
         fail("a fiber ended and holds a mutex", info(), unknown_place);
     if (registered) home->deregister_flow(*this);  // F2
-    move_to(nullptr);  // F3: waits for threads that post a request to it there
+    migrate_to(nullptr);  // F3: waits for threads that post a request to it there
     if (shares_stack()) give_up_seat(*own());  // the joiner may destroy the group
     scope* const parent = is_child ? member->within : nullptr;
     if (parent != nullptr) {
@@ -215,7 +215,7 @@ void fiber_core::finish() noexcept {
     if (unseen) unhandled.load(std::memory_order_acquire)(error(), info());
     if (parent != nullptr) parent->leave(*member);
     if (told != nullptr) told->on_end(told->on_end_of);
-    let_go();
+    release();
 }
 
 void fiber_core::abandon() noexcept {
@@ -227,7 +227,7 @@ void fiber_core::abandon() noexcept {
     } else if (error() != nullptr) {
         unhandled.load(std::memory_order_acquire)(error(), info());
     }
-    let_go();
+    release();
 }
 
 void fiber_core::set_name(std::string_view name) { detail::set_name(*own(), name); }
@@ -315,7 +315,7 @@ join_outcome fiber::outcome(std::source_location place) {
     if (c == nullptr) fail("a fiber is joined twice", {}, place);
     const join_outcome how(c->stopped_by);
     const std::exception_ptr error = std::exchange(c->error(), nullptr);
-    c->let_go();
+    c->release();
     if (error) std::rethrow_exception(error);
     return how;
 }
@@ -331,7 +331,7 @@ void fiber::end() noexcept {
     detail::fiber_core& c = *core_;
     if (!c.started) {
         core_ = nullptr;
-        return c.let_go();
+        return c.release();
     }
     if (!c.has_ended()) {
         c.request_stop(stop_reason::user);

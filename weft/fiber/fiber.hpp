@@ -82,7 +82,7 @@ template <class T>
 consteval bool runs_in_a_fiber() {
     static_assert(
         !lazy_coroutine<T>,
-        "the function of a fiber returns a task, which nobody awaits: it would never run; "
+        "the function of a fiber returns a task that is never awaited: it would never run; "
         "spawn the task itself, f(), or await it in the function: weft::await(f())");
     return true;
 }
@@ -130,7 +130,7 @@ public:
     // The fiber continues without this object; its executor keeps it.
     void detach(std::source_location place = std::source_location::current());
 
-    // Starts a lazy fiber; no effect on any other.
+    // Starts a deferred fiber; no effect on any other.
     void start(std::source_location place = std::source_location::current());
 
     // False if a stop was requested before, or it has ended. Any thread, as long as no other joins,

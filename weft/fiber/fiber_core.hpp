@@ -16,7 +16,7 @@
 //     run accesses nothing here, unless it has the last reference
 // F2  it is registered with its executor from its first turn to its end, except while it migrates
 // F3  its executor exists until it has ended; `home` is null until the executor is known: before
-//     the start of a lazy fiber, in a pool before the first turn, and while it migrates
+//     the start of a deferred fiber, in a pool before the first turn, and while it migrates
 //
 // Model: test/model/fiber_core_test.cpp
 #pragma once
@@ -86,7 +86,7 @@ struct fiber_core : frame, flow {
 
     bool has_ended() const noexcept { return joiners.has_ended(); }  // F1
     void keep() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
-    void let_go() noexcept;
+    void release() noexcept;
 
     // The fiber owns its coroutine, which its turns load first.
     template <class Body>

@@ -38,7 +38,7 @@ public:
         return *this;
     }
     ~fiber_handle() {
-        if (core_ != nullptr) core_->let_go();
+        if (core_ != nullptr) core_->release();
     }
 
     T get(std::source_location place = std::source_location::current()) {

@@ -124,7 +124,7 @@ void take_forwarded(frame* f) noexcept {
     future_core& c = future_core::of(f);
     future_core& inner = end_forwarding(c);
     move_outcome<T>(inner, c);
-    let_go(&inner);
+    release(&inner);
     c.finish();
 }
 // Makes inner's outcome the outcome of c, and takes the reference to inner. False: inner has no
@@ -140,7 +140,7 @@ bool adopt(future_core& c, future_core* inner) noexcept {
         return false;
     }
     move_outcome<T>(*inner, c);
-    let_go(inner);
+    release(inner);
     return true;
 }
 

@@ -136,11 +136,11 @@ private:
         if (ours)
             drop(c);
         else
-            let_go(&c);
+            release(&c);
     }
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
-        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last let_go()
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last release()
             free(c);
         } else if (c.manner == manner::forwards) {
             drop_forwarding(c);
@@ -186,7 +186,7 @@ private:
             std::destroy_at(&in(c));
             future_core& up = take_up(c);
             Source::pass_failure(up, c);
-            let_go(&up);
+            release(&up);
             return c.finish();
         }
         bool complete;
@@ -203,19 +203,19 @@ private:
         std::destroy_at(&in(c));
         future_core& up = take_up(c);
         put_no_memory(c);
-        let_go(&up);
+        release(&up);
         c.finish();
     }
     static void discard(future_core& c, bool ours) noexcept {
         std::destroy_at(&in(c));
-        if (!ours) return let_go(&c);  // K3: let_go() releases up too
+        if (!ours) return release(&c);  // K3: release() releases up too
         future_core& up = take_up(c);
         drop(c);
-        let_go(&up);
+        release(&up);
     }
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
-        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last let_go()
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last release()
             destroy_outcome<result>(c);
             release_block(c, place.bytes, place.alignment);
         } else if (c.manner == manner::forwards) {
@@ -241,7 +241,7 @@ struct value_source : source_of_one {
     public:
         explicit argument(future_core& up) noexcept : up_(up) {}
         argument(const argument&) = delete;
-        ~argument() { let_go(&up_); }
+        ~argument() { release(&up_); }
         template <class Body>
         bool call(Body& body, future_core& c) const {
             return body(c, value_of<T>(up_));

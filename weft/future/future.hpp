@@ -65,7 +65,7 @@ public:
     future(future&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
     future& operator=(future&& other) noexcept {
         if (this != &other)
-            detail::let_go(std::exchange(core_, std::exchange(other.core_, nullptr)));
+            detail::release(std::exchange(core_, std::exchange(other.core_, nullptr)));
         return *this;
     }
     ~future() { detail::let_go_of_handle(core_); }
@@ -282,7 +282,7 @@ private:
                 return next(made);
             }
         core* const made = block::make(home, std::move(detail::value_of<T>(c)), std::move(body));
-        detail::let_go(std::exchange(core_, nullptr));
+        detail::release(std::exchange(core_, nullptr));
         return next(made);
     }
     template <class Source, class Way, class Body>

@@ -4,7 +4,7 @@
 
 #include "weft/base/errc.hpp"
 #include "weft/base/result.hpp"
-#include "weft/future/prompted.hpp"
+#include "weft/future/multi_source_core.hpp"
 #include "weft/wait/stopped.hpp"
 
 namespace weft::detail {
@@ -119,10 +119,10 @@ bool request_stop(future_core& first, stop_reason why) noexcept {
         any = true;
         if (answer == stop_word::answer::noted) break;
         future_core* const next = deliver(*c, why);
-        let_go(std::exchange(held, next));
+        release(std::exchange(held, next));
         c = next;
     }
-    let_go(held);
+    release(held);
     return any;
 }
 
@@ -150,7 +150,7 @@ void drop(future_core& c) noexcept {
 }
 
 void drop_forwarding(future_core& c) noexcept {
-    let_go(&end_forwarding(c));
+    release(&end_forwarding(c));
     drop(c);
 }
 

@@ -65,7 +65,7 @@ enum class manner : std::uint8_t {
 
 struct future_core;
 void let_go_slowly(future_core& c) noexcept;
-inline void let_go(future_core* c) noexcept {
+inline void release(future_core* c) noexcept {
     if (c != nullptr) let_go_slowly(*c);
 }
 
@@ -95,7 +95,7 @@ struct future_core : frame {
     static future_core& of(frame* f) noexcept { return *static_cast<future_core*>(f); }
 
     void keep() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
-    // Acquire: pairs with let_go().
+    // Acquire: pairs with release().
     bool is_alone() const noexcept { return references.load(std::memory_order_acquire) == 1; }
     bool has_value() const noexcept { return kind == outcome_kind::value; }
     bool has_outcome() const noexcept { return kind > outcome_kind::begun; }
@@ -111,7 +111,7 @@ struct future_core : frame {
     void finish() noexcept {
         if (manner != manner::plain) shut();
         if (!is_alone()) publish();
-        let_go(this);
+        release(this);
     }
     // Publishes for a caller that keeps a reference of its own until publish() returns.
     void publish() noexcept {
@@ -126,7 +126,7 @@ struct future_core : frame {
         if (word.publish_to_nobody()) return;
         keep();
         publish();
-        let_go(this);
+        release(this);
     }
 
     // These functions use the empty storage; finish() or publish() comes next.

@@ -74,7 +74,7 @@ protected:
         future_core* core;
         explicit taken(future_core* c) noexcept : core(c) {}
         taken(const taken&) = delete;
-        ~taken() { let_go(core); }
+        ~taken() { release(core); }
     };
     future_core** from_;
 };

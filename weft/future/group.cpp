@@ -15,7 +15,7 @@ when_core::when_core(future_core& c, std::size_t members_count, std::size_t need
 }
 
 when_core::~when_core() {
-    for (std::size_t i = 0; i < count; ++i) let_go(members[i].up);
+    for (std::size_t i = 0; i < count; ++i) release(members[i].up);
 }
 
 void when_core::begin(future_core* const* ups) noexcept {

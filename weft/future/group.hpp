@@ -1,8 +1,8 @@
 // when_core: the untyped part of a future of several others (the when_ functions of when.hpp).
 //
-// Design: a member that ends requests a turn of the group (prompted.hpp), and only that turn counts
-// the members. Pending members are never scanned, and every decision is made on the group's
-// executor, in the order in which the members ended.
+// Design: a member that ends requests a turn of the group (multi_source_core.hpp), and only that
+// turn counts the members. Pending members are never scanned, and every decision is made on the
+// group's executor, in the order in which the members ended.
 //
 //      member ended --> [stack] --> the group's turn: counts; enough: asks the others to stop
 //                                                     all have ended: the outcome
@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "weft/base/errc.hpp"
+#include "weft/future/multi_source_core.hpp"
 #include "weft/future/outcome.hpp"
-#include "weft/future/prompted.hpp"
 
 namespace weft::detail {
 
@@ -116,7 +116,7 @@ private:
     static void turn(frame* f) noexcept {
         future_core& c = future_core::of(f);
         inside& self = in(c);
-        if (self.calls.over) return let_go(&c);
+        if (self.calls.over) return release(&c);
         const auto judge = [&](future_core& up, std::size_t i) { return self.rule.judge(up, i); };
         if (!self.look(judge)) return;
         if (self.winners.size() < self.needed)
@@ -128,7 +128,7 @@ private:
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
         inside& self = in(c);
-        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last let_go()
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last release()
             destroy_outcome<result>(c);
             std::destroy_at(&self);
             release_block(c, bytes, alignment);
@@ -136,7 +136,7 @@ private:
         }
         // The executor ends.
         static_cast<void>(self.calls.take());
-        if (self.calls.over) return let_go(&c);
+        if (self.calls.over) return release(&c);
         self.withdraw();
         c.put_stopped(stop_reason::shutdown);
         self.calls.finish();

@@ -79,7 +79,7 @@ struct end_at_exit {
         idle.room = 0;
         while (borrowed_fiber* f = idle.take()) {
             kill(f->own(), std::source_location::current());
-            f->let_go();
+            f->release();
         }
     }
     void arm() noexcept {}
@@ -181,7 +181,7 @@ void live_on(borrowed_fiber& f) noexcept {
     if (f.after_turn == fiber_core::yielded) {
         f.home->defer(f.frame::handle(), &f);
     } else if (f.waiting == nullptr) [[unlikely]] {
-        fail("a fiber yielded to nobody: this_fiber::yield", f.info(), unknown_place);
+        fail("a fiber suspended without a wait: use this_fiber::yield", f.info(), unknown_place);
     }
     if (c.manner == manner::in_fiber) return;
     c.target = static_cast<flow*>(&f);
@@ -243,7 +243,7 @@ void run_in_fiber(future_core& c, const borrowed_turn& turn, context_node* conte
     borrowed_fiber* f = this_thread_idle().take();
     if (f == nullptr) f = try_new_fiber();
     if (f == nullptr) [[unlikely]] {
-        context_node::let_go(context);
+        context_node::release(context);
         return turn.refused(c);
     }
     const job j{&c, &turn};
@@ -265,7 +265,7 @@ void* borrowed_target::bound_to(const borrowed_turn& turn) noexcept {
 }
 
 void borrowed_target::drop(future_core& c) noexcept {
-    context_node::let_go(take_target(c).context);
+    context_node::release(take_target(c).context);
 }
 
 void borrowed_target::take_turn(frame* f) noexcept {

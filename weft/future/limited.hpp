@@ -10,8 +10,8 @@
 
 #include <utility>
 
+#include "weft/future/multi_source_core.hpp"
 #include "weft/future/outcome.hpp"
-#include "weft/future/prompted.hpp"
 #include "weft/stop/stop_node.hpp"
 
 namespace weft::detail {
@@ -72,7 +72,7 @@ private:
         limited_core& self = in(c);
         if (self.calls.over) {
             static_cast<void>(self.calls.take());
-            return let_go(&c);
+            return release(&c);
         }
         if (!self.look()) return;
         self.withdraw();
@@ -85,16 +85,16 @@ private:
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
         limited_core& self = in(c);
-        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last let_go()
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last release()
             future_core* const up = self.up;
             destroy_outcome<T>(c);
             std::destroy_at(&self);
             release_block(c, bytes, alignment);
-            return let_go(up);
+            return release(up);
         }
         // The executor ends.
         static_cast<void>(self.calls.take());
-        if (self.calls.over) return let_go(&c);
+        if (self.calls.over) return release(&c);
         static_cast<void>(self.up->word.detach());
         self.withdraw();
         c.put_stopped(stop_reason::shutdown);

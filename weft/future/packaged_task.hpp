@@ -106,7 +106,7 @@ public:
         };
         if (!c->begin()) {
             end_function(*c);
-            return detail::let_go(c);
+            return detail::release(c);
         }
         const at_end finishes{*c};
         call(*c, std::forward<Args>(args)...);
@@ -149,7 +149,7 @@ private:
             core_->put_error(errc::broken_promise);
             core_->publish();
         }
-        detail::let_go(std::exchange(core_, nullptr));
+        detail::release(std::exchange(core_, nullptr));
     }
 
     core* core_ = nullptr;

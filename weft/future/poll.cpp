@@ -18,8 +18,8 @@ poll_core::poll_core(future_core& c, future_core& source, const poll_manner& m) 
 }
 
 poll_core::~poll_core() {
-    if (how.event != nullptr) how.event->let_go();
-    context_node::let_go(context);
+    if (how.event != nullptr) how.event->release();
+    context_node::release(context);
 }
 
 poll_core::step poll_core::next_step() noexcept {

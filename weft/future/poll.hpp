@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "weft/future/continuation.hpp"
+#include "weft/future/multi_source_core.hpp"
 #include "weft/future/poll_event.hpp"
-#include "weft/future/prompted.hpp"
 
 namespace weft::detail {
 
@@ -125,7 +125,7 @@ private:
             case poll_core::step::end:
                 return ended(&c);
             case poll_core::step::last:
-                return let_go(&c);
+                return release(&c);
         }
     }
     static void take_value(future_core& c) noexcept {
@@ -135,7 +135,7 @@ private:
             put_what_is_thrown(c, [&] { self.value.emplace(std::move(value_of<T>(up))); });
         else
             c.take_failure_of(up);
-        let_go(&up);
+        release(&up);
         if (c.has_outcome()) return ended(&c);
         if (!self.prepare(true)) return c.has_outcome() ? ended(&c) : void();
         enter(c);
@@ -175,7 +175,7 @@ private:
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
         inside& self = in(c);
-        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last let_go()
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last release()
             destroy_outcome<T>(c);
             std::destroy_at(&self);
             release_block(c, bytes, alignment);
@@ -183,10 +183,10 @@ private:
         }
         // The executor ends.
         static_cast<void>(self.calls.take());
-        if (self.calls.over) return let_go(&c);
+        if (self.calls.over) return release(&c);
         if (self.up != nullptr) {
             static_cast<void>(self.up->word.detach());
-            let_go(std::exchange(self.up, nullptr));
+            release(std::exchange(self.up, nullptr));
         }
         c.put_stopped(stop_reason::shutdown);
         ended(&c);

@@ -20,7 +20,7 @@
 #include "weft/base/block_cache.hpp"
 #include "weft/base/list.hpp"
 #include "weft/base/spin_lock.hpp"
-#include "weft/future/prompted.hpp"
+#include "weft/future/multi_source_core.hpp"
 
 namespace weft {
 
@@ -40,7 +40,7 @@ public:
 
     void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
     // Acquire and release: the last release destroys what the others have used.
-    void let_go() noexcept {
+    void release() noexcept {
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
@@ -97,7 +97,7 @@ public:
     poll_event& operator=(const poll_event&) = delete;
     ~poll_event() {
         core_.call_all(true);
-        core_.let_go();
+        core_.release();
     }
 
     // Makes each waiting future call its function again, on the future's executor. Any thread.

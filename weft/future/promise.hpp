@@ -134,7 +134,7 @@ private:
     void end() noexcept {
         if (core_ == nullptr) return;
         if (!core_->word.is_done()) set_error(errc::broken_promise);
-        detail::let_go(std::exchange(core_, nullptr));
+        detail::release(std::exchange(core_, nullptr));
     }
 
     core* core_;

@@ -130,7 +130,7 @@ struct shared_source {
     public:
         explicit argument(future_core& up) noexcept : up_(up) {}
         argument(const argument&) = delete;
-        ~argument() { let_go(&up_); }
+        ~argument() { release(&up_); }
         template <class Body>
         bool call(Body& body, future_core& c) const {
             if constexpr (std::is_void_v<T>) {
@@ -170,7 +170,7 @@ public:
         std::swap(core_, other.core_);
         return *this;
     }
-    ~shared_future() { detail::let_go(core_); }
+    ~shared_future() { detail::release(core_); }
 
     bool valid() const noexcept { return core_ != nullptr; }
     bool is_ready() const noexcept { return core_ != nullptr && core_->word.is_done(); }

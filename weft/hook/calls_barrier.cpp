@@ -71,7 +71,7 @@ int everywhere::pthread_barrier_wait(pthread_barrier_t* b) {
 #endif
     if (hooked_fiber() == nullptr || !is_own_process()) return real::pthread_barrier_wait(b);
     const shield from_stops;
-    return blocking([b] { return real::pthread_barrier_wait(b); }, pool_of_waits());
+    return run_blocking([b] { return real::pthread_barrier_wait(b); }, pool_of_waits());
 }
 
 }  // namespace weft::hook

@@ -139,10 +139,10 @@ int pclose_in_fiber(FILE* file) {
     e->keep();
     const bool goes_on = why != EAGAIN && pool_of_waits().post([own = &*e]() noexcept {
         own->run();
-        own->let_go();
+        own->release();
     });
     if (!goes_on) {
-        e->let_go();
+        e->release();
         e->run();
         return e->answer();
     }

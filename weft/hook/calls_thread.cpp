@@ -112,16 +112,16 @@ bool wait_for_end(pthread_t which, const clock_moment& until) {
         ~left_behind() {
             if (of == nullptr) return;
             if (!of->is_told()) of->hurry();
-            of->let_go();
+            of->release();
         }
     } const mine{new (std::nothrow) end_errand(number, seen)};
     if (mine.of == nullptr) return false;
     mine.of->keep();
     const bool begun = pool_of_waits().post([of = mine.of]() noexcept {
         of->run();
-        of->let_go();
+        of->release();
     });
-    if (!begun) return mine.of->let_go(), false;
+    if (!begun) return mine.of->release(), false;
     // A request to cancel does not end such a wait: each slice is followed by a check.
     fiber_core& f = *fiber_here();
     const duration slice =

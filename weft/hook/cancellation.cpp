@@ -151,7 +151,7 @@ struct canceling : weft::detail::frame {
 
     canceling() noexcept : frame{arrive, drop} { message.handle = handle(); }
     ~canceling() {
-        if (of != nullptr) of->let_go();
+        if (of != nullptr) of->release();
     }
 
     static void arrive(frame* p) noexcept {
@@ -175,7 +175,7 @@ struct canceling : weft::detail::frame {
         fiber_core* const f = of;
         f->keep();
         if (!f->post_home(message)) delete this;
-        f->let_go();
+        f->release();
     }
 
     // The fiber has no turn now, so its record is not in use.

@@ -41,7 +41,7 @@ public:
     // Returns a watch in progress, or a new one, with a reference for the caller; null: no memory
     // or no thread.
     static child_watch* find_or_begin(const child_kind&) noexcept;
-    void let_go() noexcept {
+    void release() noexcept {
         // Acquire and release: the last owner sees what the others did.
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
@@ -91,8 +91,8 @@ child_watch* child_watch::find_or_begin(const child_kind& k) noexcept {
     if (weft::detail::begin_detached_thread(stand, made)) return made;
     // Other fibers may have found it meanwhile: they query again.
     made->finish();
-    made->let_go();
-    made->let_go();
+    made->release();
+    made->release();
     return nullptr;
 }
 
@@ -102,7 +102,7 @@ void child_watch::stand(void* p) noexcept {
     const child_kind& k = self->kind_;
     while (real::waitid(k.by, k.id, &told, k.options | WNOWAIT) != 0 && errno == EINTR) continue;
     self->finish();
-    self->let_go();
+    self->release();
 }
 
 void child_watch::finish() noexcept {
@@ -165,7 +165,7 @@ int until_child(idtype_t by, id_t id, int options) {
     if (watch == nullptr) return EAGAIN;
     struct reference {
         child_watch* of;
-        ~reference() { of->let_go(); }
+        ~reference() { of->release(); }
     } const held{watch};
     child_wait op(*watch);
     const interruptible here(ended_by::plain_handler);

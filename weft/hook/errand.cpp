@@ -118,10 +118,10 @@ int run_errand(errand& e, const char* what, blocking_pool& by) {
     const bool begun = by.post([own = &e]() noexcept {
         own->run();
         own->finish();
-        own->let_go();
+        own->release();
     });
     if (!begun) {
-        e.let_go();
+        e.release();
         return EAGAIN;
     }
     e.posted_ = true;

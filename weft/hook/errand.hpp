@@ -2,7 +2,7 @@
 // name that no server answers for must not keep a stopped fiber.
 //
 //      fiber                        offloaded call, on the heap    thread of the blocking pool
-//      run_errand(e) --- waits ---> queue, whether it is over <--- run(), finish(), let_go()
+//      run_errand(e) --- waits ---> queue, whether it is over <--- run(), finish(), release()
 //                    <-- over; or it leaves: the last of the two destroys it
 //
 // An offloaded call therefore works on its own data, and on nothing of the caller's.
@@ -32,7 +32,7 @@ public:
     virtual bool uses_files() const noexcept { return false; }
 
     void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
-    void let_go() noexcept {
+    void release() noexcept {
         // Acquire and release: the last sees what the other did.
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
@@ -66,7 +66,7 @@ public:
     errand_ptr(const errand_ptr&) = delete;
     errand_ptr& operator=(const errand_ptr&) = delete;
     ~errand_ptr() {
-        if (e_ != nullptr) e_->let_go();
+        if (e_ != nullptr) e_->release();
     }
     explicit operator bool() const noexcept { return e_ != nullptr; }
     T* operator->() const noexcept { return e_; }

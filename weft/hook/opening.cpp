@@ -125,7 +125,7 @@ void end_opening(io_entry& e, std::uint64_t generation) noexcept {
     const bool holds_the_file = here != nullptr && here->completes() && e.is_watched_by(*here);
     // The file may stay open, by another fd or in another process.
     e.end(generation);
-    if (holds_the_file) here->let_go();
+    if (holds_the_file) here->release();
 }
 
 // Each in its first state, whatever another thread of the parent was doing. E4: all may be ready.

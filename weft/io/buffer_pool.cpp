@@ -131,7 +131,7 @@ void buffer_pool::hand_to_nobody() noexcept {
     hand_over_ = nullptr;
 }
 
-void buffer_pool::let_go() noexcept {
+void buffer_pool::release() noexcept {
     bool last;
     {
         const std::lock_guard held(lock_);

@@ -51,7 +51,7 @@ public:
     void hand_to_nobody() noexcept;
 
     // For the owner, instead of delete.
-    void let_go() noexcept;
+    void release() noexcept;
 
 private:
     ~buffer_pool();

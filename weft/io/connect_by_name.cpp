@@ -36,14 +36,14 @@ class connect_by_name::race {
             waiter& w = waiter_.emplace(home);
             w.handle = handle();
             if (!op_.start(w)) return false;
-            w.engage(deadline_of(op_));
+            w.begin_wait(deadline_of(op_));
             return waits_ = true;
         }
         void stop() noexcept {
             if (waits_) waiter_->stop(stop_reason::user);
         }
         auto take() {
-            return waiter_ ? op_.take(&*waiter_, waiter_->conclude())
+            return waiter_ ? op_.take(&*waiter_, waiter_->end_wait())
                            : op_.take(nullptr, wait_status::stopped);
         }
 

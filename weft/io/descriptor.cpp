@@ -113,7 +113,7 @@ bool descriptor_ref::close() const noexcept {
     io_driver* const here = d != nullptr ? d->io() : nullptr;
     const bool holds = here != nullptr && here->completes() && entry_->is_watched_by(*here);
     if (!entry_->close(generation_)) return false;
-    if (holds) here->let_go();
+    if (holds) here->release();
     return true;
 }
 

@@ -98,7 +98,7 @@ public:
     bool watches_room_apart() const noexcept override { return ends_all_; }
     [[nodiscard]] std::error_code watch_room(io_entry&, std::uint32_t generation) noexcept override;
     void forget(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
-    void let_go() noexcept override;
+    void release() noexcept override;
     void make_room() noexcept override;
     void submit(io_request&) noexcept override;
     void cancel(io_request&) noexcept override;
@@ -189,7 +189,7 @@ driver_uring::~driver_uring() {
     end_accepts();
     // Done here, because the system would take its time. Not if the ring is full: another thread
     // than the ring's cannot make room.
-    if (begun_ && endings_.count() <= ::io_uring_sq_space_left(&ring_)) let_go();
+    if (begun_ && endings_.count() <= ::io_uring_sq_space_left(&ring_)) release();
     if (lent_ != nullptr) {
         buffers().hand_to_nobody();
         ::io_uring_unregister_buf_ring(&ring_, lent_group);
@@ -267,7 +267,7 @@ std::error_code driver_uring::watch_for(unsigned events, const io_entry& e,
 }
 
 // The system cancels the polls when they are submitted; their results are read later.
-void driver_uring::let_go() noexcept {
+void driver_uring::release() noexcept {
     unwatch();
     static_cast<void>(::io_uring_submit_and_get_events(&ring_));  // if refused, the next turn asks
 }

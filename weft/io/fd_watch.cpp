@@ -8,7 +8,7 @@ fd_watch::fd_watch(int number) noexcept {
 
 fd_watch& fd_watch::operator=(fd_watch&& other) noexcept {
     if (this != &other) {
-        let_go();
+        release();
         ref_ = std::exchange(other.ref_, {});
         borrowed_ = std::exchange(other.borrowed_, false);
         error_ = other.error_;
@@ -16,7 +16,7 @@ fd_watch& fd_watch::operator=(fd_watch&& other) noexcept {
     return *this;
 }
 
-void fd_watch::let_go() noexcept {
+void fd_watch::release() noexcept {
     if (std::exchange(borrowed_, false)) ref_.give_back();
     ref_ = {};
 }

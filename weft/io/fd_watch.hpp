@@ -58,7 +58,7 @@ public:
           borrowed_(std::exchange(other.borrowed_, false)),
           error_(other.error_) {}
     fd_watch& operator=(fd_watch&& other) noexcept;
-    ~fd_watch() { let_go(); }
+    ~fd_watch() { release(); }
 
     // Which of `events` have happened, or an error or a hang-up. One wait may not ask for both read
     // and write: invalid_argument. Callers may wait concurrently.
@@ -67,7 +67,7 @@ public:
                            place_t place = place_t::current()) const;
 
 private:
-    void let_go() noexcept;
+    void release() noexcept;
 
     descriptor_ref ref_;
     bool borrowed_ = false;

@@ -92,14 +92,14 @@ bool file_transfer::next_piece(io_operation& op, std::size_t count) noexcept {
 // Takes the position, if the transfer uses it. False: another operation has it.
 bool file_transfer::take_turn() noexcept {
     if (!by_position_ || held_) return true;
-    // Acquire: pairs with let_go() of the operation before.
+    // Acquire: pairs with release() of the operation before.
     held_ = !core_->moving.exchange(true, std::memory_order_acquire);
     refused_ = !held_;
     if (held_) request_.offset = core_->position;
     return held_;
 }
 
-void file_transfer::let_go(std::size_t moved) noexcept {
+void file_transfer::release(std::size_t moved) noexcept {
     if (!std::exchange(held_, false)) return;
     core_->position += moved;
     core_->moving.store(false, std::memory_order_release);  // pairs with take_turn()
@@ -136,7 +136,7 @@ bool file_transfer::read_quickly() noexcept {
 transfer_result file_transfer::taken(const waiter* w, wait_status how) noexcept {
     if (refused_) return {0, std::make_error_code(std::errc::operation_in_progress)};
     const transfer_result t = outcome(w, how);
-    let_go(t.bytes);
+    release(t.bytes);
     return t;
 }
 

@@ -6,8 +6,8 @@
 // memory already is read at once, without either.
 //
 //      read   read_at               some: at least one byte; zero: the end     result<size_t>
-//      read_exact   read_exact_at   all of the buffer, or unexpected_eof        transferred
-//      write_all   write_all_at     all of it                                  transferred
+//      read_exact   read_exact_at   all of the buffer, or unexpected_eof       transfer_result
+//      write_all   write_all_at     all of it                                  transfer_result
 //
 // Each takes several buffers too (a std::array or std::vector of spans, which stays until the
 // operation has ended), with one call for each 32 of them.
@@ -115,7 +115,7 @@ public:
     static constexpr std::size_t piece_bytes = 1 << 20;
 
     file_transfer(file_transfer&& other) noexcept;
-    ~file_transfer() { let_go(0); }
+    ~file_transfer() { release(0); }
 
     bool ready() noexcept;
 
@@ -130,7 +130,7 @@ private:
     static bool next_piece(io_operation& op, std::size_t count) noexcept;
     bool is_refused() noexcept;
     bool take_turn() noexcept;
-    void let_go(std::size_t moved) noexcept;
+    void release(std::size_t moved) noexcept;
     bool read_quickly() noexcept;
 
 protected:

@@ -24,7 +24,7 @@ io_driver::io_driver(bool completes, bool asks_anew)
       asks_anew_(asks_anew),
       buffers_(new detail::buffer_pool) {}
 
-io_driver::~io_driver() { buffers_->let_go(); }
+io_driver::~io_driver() { buffers_->release(); }
 
 void io_driver::set_read_buffers(unsigned count, std::size_t bytes) noexcept {
     buffers_->resize(count, bytes);

@@ -66,7 +66,7 @@ public:
                         bool /*stays_open*/) noexcept {}
     // On return, the driver no longer keeps open the files that it was made to forget. The driver's
     // own thread.
-    virtual void let_go() noexcept {}
+    virtual void release() noexcept {}
     // A waiter was queued; for a driver that makes a new list for each sleep. Any thread.
     virtual void enlisted() noexcept {}
     // Makes room for watch(). Results may be delivered meanwhile. The driver's own thread.

@@ -128,7 +128,7 @@ bool io_operation::again(waiter& w) noexcept {
     if (has_pause_) return false;
     if (request_.given ? submit(*here) : enlist(here))  // a pause may have begun within it
         return has_pause_ && !w.rearm(deadline(), reports_stop);
-    static_cast<void>(w.claim());  // renew has made it pending, and no other thread sees it
+    static_cast<void>(w.claim());  // rearm() has made it pending, and no other thread sees it
     return true;
 }
 

@@ -104,7 +104,7 @@ bool stream_send_numbers::ready() noexcept {
 
 transfer_result stream_send_numbers::take(const waiter* w, wait_status how) noexcept {
     if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
-    let_go();
+    release();
     return outcome(w, how);
 }
 
@@ -125,7 +125,7 @@ bool stream_recv_numbers::ready() noexcept {
 
 result<received_numbers> stream_recv_numbers::take(const waiter* w, wait_status how) noexcept {
     if (refused()) return failure(std::errc::operation_in_progress);
-    let_go();
+    release();
     const result<std::size_t> n = some(w, how);
     if (!n) return failure(n.error());
     return message_.take(*n);

@@ -35,7 +35,7 @@ bool relay_operation::take_turns() noexcept {
     return writes_;
 }
 
-void relay_operation::let_go() noexcept {
+void relay_operation::release() noexcept {
     if (std::exchange(reads_, false))
         from_->read_by_somebody.store(false, std::memory_order_relaxed);
     if (std::exchange(writes_, false))
@@ -111,7 +111,7 @@ relayed relay_operation::take(const waiter* w, wait_status how) {
         r.error = std::make_error_code(std::errc::operation_in_progress);
         return r;
     }
-    let_go();
+    release();
     r.bytes = arrived_;
     r.error = outcome(w, how).error;
     if (!outlet_ || request_.reads) return r;

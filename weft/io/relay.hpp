@@ -45,7 +45,7 @@ class relay_operation final : public io_operation {
 public:
     relay_operation(stream_core& from, stream_core& to, std::uint64_t most) noexcept;
     relay_operation(relay_operation&& other) noexcept;  // before it is awaited
-    ~relay_operation() { let_go(); }
+    ~relay_operation() { release(); }
 
     bool ready() noexcept;
     bool start(waiter& w) noexcept;
@@ -58,7 +58,7 @@ private:
 
     static bool look(io_operation& op, std::size_t count) noexcept;
     bool take_turns() noexcept;
-    void let_go() noexcept;
+    void release() noexcept;
     void fill() noexcept;
     bool rests() noexcept;
 

@@ -111,7 +111,7 @@ bool read_until_operation::look(io_operation& op, std::size_t count) noexcept {
 
 result<std::size_t> read_until_operation::take(const waiter* w, wait_status how) noexcept {
     if (refused()) return failure(std::errc::operation_in_progress);
-    let_go();
+    release();
     text_->resize(filled_);
     if (is_found_) return end_;
     if (has_no_memory_) return failure(std::errc::not_enough_memory);
@@ -182,7 +182,7 @@ bool send_file_operation::look(io_operation& op, std::size_t count) noexcept {
 
 transfer_result send_file_operation::take(const waiter* w, wait_status how) noexcept {
     if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
-    let_go();
+    release();
     transfer_result t = outcome(w, how);
     if (!t.error && t.bytes != all_) t.error = errc::unexpected_eof;
     return t;
@@ -214,7 +214,7 @@ bool closing_operation::look(io_operation& op, std::size_t count) noexcept {
 
 transfer_result closing_operation::take(const waiter* w, wait_status how) noexcept {
     if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
-    let_go();
+    release();
     transfer_result t = outcome(w, how);
     if (left_ == 0)
         t.error = std::make_error_code(std::errc::message_size);
@@ -256,7 +256,7 @@ WEFT_ALWAYS_INLINE std::int64_t at_once(stream_core& c, bool reads, const std::s
     return -EAGAIN;
 }
 // Ends the turn.
-void let_go(stream_core& c, bool reads) noexcept {
+void release(stream_core& c, bool reads) noexcept {
     c.turn(reads).store(false, std::memory_order_relaxed);
 }
 
@@ -283,7 +283,7 @@ WEFT_NOINLINE result<std::size_t> read_now(stream_core& c, std::span<std::byte> 
                                            std::source_location place) {
     const std::int64_t n = receive_at_once(c, into);
     if (n != -EAGAIN) [[likely]] {
-        let_go(c, true);
+        release(c, true);
         return moved_or_error(n);
     }
     // TODO(perf): it lets go of its turn, and takes it again (test/locked/expected.txt).
@@ -321,7 +321,7 @@ result<std::size_t> stream::read_apart(std::span<std::byte> into, place_t place)
     if (n == -EAGAIN)
         return detail::block_apart<detail::read_transfer>(*current_flow(), place, std::ref(c),
                                                           into);
-    let_go(c, true);
+    release(c, true);
     return moved_or_error(n);
 }
 
@@ -346,7 +346,7 @@ result<std::size_t> stream::write(std::span<const std::byte> from, place_t place
     const std::int64_t n = send_at_once(c, from);
     if (n == -EAGAIN) [[unlikely]]
         return block_outside<detail::write_transfer>(place, std::ref(c), from);
-    let_go(c, false);
+    release(c, false);
     return moved_or_error(n);
 }
 
@@ -360,7 +360,7 @@ transfer_result stream::write_all(std::span<const std::byte> from, place_t place
         // turn.
         return detail::block_here<detail::write_all_transfer>(place, std::ref(c), from,
                                                               static_cast<std::size_t>(n));
-    let_go(c, false);
+    release(c, false);
     if (n < 0) return {0, std::error_code(static_cast<int>(-n), std::system_category())};
     return {from.size(), {}};
 }

@@ -6,12 +6,12 @@
 //
 //      read         some: at least one byte; zero: the peer has ended        result<size_t>
 //      receive      some, in a driver's buffer, taken when data has come result<borrowed_buffer>
-//      read_exact   all of the buffer, or unexpected_eof                      transferred
+//      read_exact   all of the buffer, or unexpected_eof                     transfer_result
 //      read_until   to a string, until it holds a delimiter                  result<size_t>
 //      write        some                                                     result<size_t>
-//      write_all    all of it                                                transferred
-//      send_file    bytes of a file, without copying them                    transferred
-//      close_gracefully   closes; a peer that still sends can read all       transferred
+//      write_all    all of it                                                transfer_result
+//      send_file    bytes of a file, without copying them                    transfer_result
+//      close_gracefully   closes; a peer that still sends can read all       transfer_result
 //
 // read and write_all take several buffers too, with one system call for each 32 of them; the list
 // (a std::array, a std::vector, a span of spans) stays until the operation has ended.
@@ -74,7 +74,7 @@ class stream_operation : protected of_stream, public io_operation {
 public:
     stream_operation(stream_operation&& other) noexcept
         : of_stream(other), io_operation(std::move(other)) {}
-    ~stream_operation() { let_go(); }
+    ~stream_operation() { release(); }
 
     bool ready() noexcept {
         if (!take_turn()) return true;
@@ -102,7 +102,7 @@ protected:
         return !lacks_turn_;
     }
     bool refused() const noexcept { return lacks_turn_; }
-    WEFT_ALWAYS_INLINE void let_go() noexcept {
+    WEFT_ALWAYS_INLINE void release() noexcept {
         if (std::exchange(has_turn_, false)) turn().store(false, std::memory_order_relaxed);
     }
 
@@ -117,7 +117,7 @@ public:
                            "bytes to read") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
-        let_go();
+        release();
         return some(w, how);
     }
 };
@@ -135,7 +135,7 @@ public:
     }
     result<borrowed_buffer> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
-        let_go();
+        release();
         const result<std::size_t> n = some(w, how);
         if (!n) return failure(n.error());
         if (*n == 0) return borrowed_buffer();
@@ -171,7 +171,7 @@ public:
     }
     transfer_result take(const waiter* w, wait_status how) noexcept {
         if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
-        let_go();
+        release();
         transfer_result t = outcome(w, how);
         if (!t.error && t.bytes != all_) t.error = errc::unexpected_eof;
         return t;
@@ -213,7 +213,7 @@ public:
                            c.options.write_timeout, "room to write") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
-        let_go();
+        release();
         return some(w, how);
     }
 };
@@ -224,7 +224,7 @@ public:
         : write_operation(c, from, from.size()) {}
     transfer_result take(const waiter* w, wait_status how) noexcept {
         if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
-        let_go();
+        release();
         return outcome(w, how);
     }
 };
@@ -273,7 +273,7 @@ public:
         : list_operation(c, true, into, c.options.read_timeout, "bytes to read") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
-        let_go();
+        release();
         return some(w, how);
     }
 };
@@ -288,7 +288,7 @@ public:
     }
     transfer_result take(const waiter* w, wait_status how) noexcept {
         if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
-        let_go();
+        release();
         return outcome(w, how);
     }
 };

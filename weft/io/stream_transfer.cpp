@@ -112,7 +112,7 @@ bool stream_transfer::again(waiter& w) noexcept {
         if (!by_line) room_->make_node(w);
         if (enlist(here)) return false;
     }
-    static_cast<void>(w.claim());  // renew has made it pending, and no other thread sees it
+    static_cast<void>(w.claim());  // rearm() has made it pending, and no other thread sees it
     return true;
 }
 

@@ -80,7 +80,7 @@ public:
           whole_(other.whole_),
           has_turn_(std::exchange(other.has_turn_, false)) {}
     stream_transfer& operator=(const stream_transfer&) = delete;
-    ~stream_transfer() { let_go(); }
+    ~stream_transfer() { release(); }
 
     bool ready() noexcept {
         if (!take_turn()) return true;
@@ -111,7 +111,7 @@ protected:
         static_cast<void>(progress(static_cast<std::int64_t>(count)));
     }
     transfer_result outcome(const waiter* w, wait_status how) noexcept {
-        let_go();
+        release();
         if (through_ && error_ == 0) [[likely]]
             return {done_, {}};
         return {done_, error_of(w, how)};
@@ -136,7 +136,7 @@ private:
         error_ = was_refused;
         return !(through_ = true);
     }
-    WEFT_ALWAYS_INLINE void let_go() noexcept {
+    WEFT_ALWAYS_INLINE void release() noexcept {
         if (std::exchange(has_turn_, false)) turn().store(false, std::memory_order_relaxed);
     }
     // The driver that the call is submitted to; null if the flow makes the call itself.

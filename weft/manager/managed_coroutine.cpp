@@ -38,7 +38,7 @@ void managed_coroutine_base::become_killable() noexcept {
 void managed_coroutine_base::first_turn(frame* f) {
     auto& self = static_cast<managed_coroutine_base&>(static_cast<managed_task&>(*f));
     self.become_killable();  // before another thread can see that it has begun
-    if (self.line->home == nullptr) self.line->move_to(current_executor());
+    if (self.line->home == nullptr) self.line->migrate_to(current_executor());
     // It may be freed by any of these.
     if (self.state.begin()) return flow_of(self).run_first_turn();
     self.kind->drop(self);

@@ -17,7 +17,9 @@ killable managed_fiber_base::may_be_ended_fiber(const managed_task&) noexcept {
     return WEFT_EXCEPTIONS ? killable::now : killable::never;
 }
 
-void managed_fiber_base::free_fiber(managed_task& t) noexcept { of(t).let_go(); }
+void managed_fiber_base::free_fiber(managed_task& t) noexcept {
+    static_cast<fiber_core&>(of(t)).release();
+}
 
 void managed_fiber_ended(void* task) noexcept {
     managed_task& t = *static_cast<managed_task*>(task);

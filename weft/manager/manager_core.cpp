@@ -37,11 +37,11 @@ manager_core::~manager_core() {
         const shield from_our_own_stop;
         const time_point patience = after(weft::now(), destruction_patience);
         if (!await(async_wait_until_idle(patience)) && !live_.is_empty())
-            fail("a task_manager is destroyed, and executors that nobody runs have tasks of it", {},
+            fail("a task_manager is destroyed while executors that do not run have tasks of it", {},
                  unknown_place);
     }
     live_.alone();
-    if (timer_ != nullptr) timer_->let_go();
+    if (timer_ != nullptr) timer_->release();
 }
 
 // -- live tasks --------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ class own_manager_category final : public std::error_category {
             case manager_errc::value_pending:
                 return "the value before has not been taken yet";
             case manager_errc::no_such_request:
-                return "nobody waits for this reply";
+                return "no waiter for this reply";
             case manager_errc::killed:
                 return "the task was killed";
             case manager_errc::value_already_taken:

@@ -40,7 +40,7 @@ bool manager_timer::want(time_point t) noexcept {
     return false;
 }
 
-void manager_timer::let_go() noexcept {
+void manager_timer::release() noexcept {
     bool post;
     for (detail::spin_wait w;; w.once()) {
         const std::lock_guard held(lock_);

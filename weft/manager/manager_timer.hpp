@@ -30,7 +30,7 @@ public:
     void rest() noexcept;
     // Releases the timer: no call starts any more, and this waits for a running call to end. Any
     // thread, but not from within a call.
-    void let_go() noexcept;
+    void release() noexcept;
 
     time_point now() const noexcept { return on_.now(); }
 

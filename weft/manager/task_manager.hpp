@@ -56,7 +56,7 @@ struct spawn_options {
     std::string_view name = {};          // copied
     duration timeout = duration::max();  // from now; max(): none
     any_data private_data = {};          // any object; see this_managed::private_data
-    weft::launch launch = launch::post;  // lazy: runs after start(id)
+    weft::launch launch = launch::post;  // deferred: runs after start(id)
     scheduler* on = nullptr;             // an executor or a pool; null: the manager's `on`
     // For fibers only.
     std::size_t stack_bytes = default_stack_bytes;
@@ -150,7 +150,7 @@ public:
         return spawn_with<handle>(std::forward<X>(x), std::move(o), place,
                                   [&as] { return std::move(as); });
     }
-    // Starts a task that was spawned lazy.
+    // Starts a task that was spawned deferred.
     std::error_code start(const Id& i) { return core_.start(key(i)); }
     // Starts another task when that one is done, however it ended: f(handle of that one), or f().
     // The other task exists at once, as `created`, and counts. After a task that is already done it
@@ -354,7 +354,7 @@ result<R> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o, std::sourc
     const result<std::uint64_t> k = place_here.enter(o.timeout);
     if (!k) return failure(k.error());
     own.entered(*k);
-    // From here on a lazy task without a handle may have been freed.
+    // From here on a deferred task without a handle may have been freed.
     if (o.launch != launch::deferred) t.kind->launch(t, o.launch == launch::dispatch);
     if constexpr (is_held)
         return made;

@@ -27,7 +27,7 @@ bool fork_core::wait_for(std::size_t gone_count) noexcept {
         "what it has forked", this, this, [](waiter&) noexcept {},
         [](waiter& stopped, stop_reason why) noexcept { stopped.operation<fork_core>().ask(why); });
     w.mark_external();
-    w.engage();
+    w.begin_wait();
     if (failed_) ask(stop_reason::sibling_failed);
     const auto n = static_cast<std::ptrdiff_t>(gone_count);
     // Acquire: pairs with counted() of each child that has ended. Release: publishes the waiter.
@@ -78,7 +78,7 @@ void fork_core::counted(void* core) noexcept {
 
 void fork_core::end_slowly() {
     ended_ = true;
-    if (waiter_) waiter_->conclude();
+    if (waiter_) waiter_->end_wait();
     std::exception_ptr first;  // the first failure's, or else of a stop
     bool has_failed = false;
     stop_reason stopped_by = stop_reason::none;

@@ -47,7 +47,7 @@ bool identities::waits_for(weft_t who, weft_t whom) const noexcept {
 }
 
 void forget(identity& i) noexcept {
-    if (i.core != nullptr) i.core->let_go();
+    if (i.core != nullptr) i.core->release();
     delete &i;
 }
 

@@ -33,7 +33,7 @@ int weft_cancel(weft_t fiber) {
         core->keep();
     }
     core->request_stop(stop_reason::user);
-    core->let_go();
+    core->release();
     return 0;
 }
 

@@ -6,7 +6,7 @@
 // runs it and wakes the caller. A thread is started when all are busy, up to a bound, and ends when
 // it has had nothing to do for a while; beyond the bound, calls wait for their turn.
 //
-//   std::string text = weft::blocking([&] { return read_whole_file(path); });
+//   std::string text = weft::run_blocking([&] { return read_whole_file(path); });
 //   auto row = co_await weft::async_run_blocking([&] { return database.query(q); });
 //
 // A stop ends the wait of a call that has not started. A call that has started runs to its end, and
@@ -188,8 +188,8 @@ template <std::invocable F>
 }
 
 template <std::invocable F>
-decltype(auto) blocking(F&& f, blocking_pool& pool = default_blocking_pool(),
-                        std::source_location place = std::source_location::current()) {
+decltype(auto) run_blocking(F&& f, blocking_pool& pool = default_blocking_pool(),
+                            std::source_location place = std::source_location::current()) {
     auto op = async_run_blocking(std::forward<F>(f), pool);
     return detail::block_for(op, place);
 }

@@ -19,20 +19,21 @@
 namespace weft::detail {
 
 // Invariants:
-// R1  each enrolled flow is in flows_, or in the list of a walk that has not reached it
-// R2  once is_ending() is true, each enrolled flow was asked to stop, or a walk is about to ask it
+// R1  each registered flow is in flows_, or in the list of a walk that has not reached it
+// R2  once is_ending() is true, each registered flow was asked to stop, or a walk is about to
+//     ask it
 class flow_registry {
 public:
     // The flow is asked to stop at once if the others were.
     void register_flow(flow& f) noexcept;
     void deregister_flow(flow& f) noexcept;
 
-    // Serial numbers follow the order in which flows are first seen: when enrolled, or earlier.
+    // Serial numbers follow the order in which flows are first seen: when registered, or earlier.
     void number(flow& f) noexcept {
         if (f.serial == 0) f.serial = ++numbers_given_;
     }
 
-    // Asks all to stop, the oldest first, and each flow that is enrolled later. Only once.
+    // Asks all to stop, the oldest first, and each flow that is registered later. Only once.
     void request_stop_of_all() noexcept;
     bool is_ending() const noexcept { return ending_; }
 

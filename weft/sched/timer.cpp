@@ -39,9 +39,9 @@ struct timer_core : timer_node, frame {
         fire = on_time;
         message.handle = frame::handle();
     }
-    ~timer_core() { context_node::let_go(context); }
+    ~timer_core() { context_node::release(context); }
 
-    void let_go() noexcept {
+    void release() noexcept {
         // Acquire and release: the thread that destroys sees what the others did.
         if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
@@ -60,7 +60,7 @@ struct timer_core : timer_node, frame {
             return;
         }
         if (self.armed) self.home.disarm(self);
-        self.let_go();
+        self.release();
     }
 
     static void on_time(timer_node& n) noexcept {
@@ -95,7 +95,7 @@ struct timer_core : timer_node, frame {
             queue.claim_all(woken);
         }
         wait_queue::wake_all(woken);
-        if (!again) return let_go();
+        if (!again) return release();
         deadline = next_after(home.now());
         home.arm(*this);
     }
@@ -181,6 +181,6 @@ void join_timer(timer_core& t) {
     await(end_of_call(t));
 }
 
-void let_go_of_timer(timer_core& t) noexcept { t.let_go(); }
+void let_go_of_timer(timer_core& t) noexcept { t.release(); }
 
 }  // namespace weft::detail

@@ -26,14 +26,14 @@ namespace weft::detail {
 
 class turn_record {
 public:
-    struct party {
+    struct agent {
         const char* kind = nullptr;
         std::uint64_t id = 0;
         char name[32] = {};
     };
 
     // Called on the loop's thread.
-    void begin(const party& p) noexcept {
+    void begin(const agent& p) noexcept {
         std::uint64_t words[name_words];
         std::memcpy(words, p.name, sizeof words);
         // Release, all: a reader that sees one of these stores also sees serial_ even (D2); pairs
@@ -53,7 +53,7 @@ public:
     }
     static constexpr bool lasts(std::uint64_t serial) noexcept { return serial % 2 != 0; }
     // The flow whose turn `serial` is; false: another turn has begun meanwhile, and p is invalid.
-    [[nodiscard]] bool read(std::uint64_t serial, party& p) const noexcept {
+    [[nodiscard]] bool read(std::uint64_t serial, agent& p) const noexcept {
         // Acquire, all: the last load comes after them; pairs with begin().
         p.kind = kind_.load(std::memory_order_acquire);
         p.id = id_.load(std::memory_order_acquire);
@@ -65,7 +65,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t name_words = sizeof(party::name) / 8;
+    static constexpr std::size_t name_words = sizeof(agent::name) / 8;
 
     // Release: pairs with serial().
     void raise() noexcept {

@@ -16,7 +16,7 @@ public:
     ~post() { loop_.set_watch(nullptr); }
 
     void begins(const flow* f) noexcept override {
-        detail::turn_record::party p;
+        detail::turn_record::agent p;
         if (f != nullptr) {
             const agent_info who = f->info();
             p.kind = who.kind;
@@ -38,7 +38,7 @@ public:
             return false;
         }
         if (is_idle() || told_ || now - since_ < limit) return false;
-        detail::turn_record::party p;
+        detail::turn_record::agent p;
         if (!turn_.read(s, p)) return false;
         t.kind = p.kind;
         t.id = p.id;

@@ -18,8 +18,8 @@ void barrier_core::complete() noexcept {
     missing_ = expected_;
     wait_list woken;
     queue_.claim_all(woken);
-    queue_.unlock(p + word_queue::unit);  // B1
-    word_queue::wake_all(woken);
+    queue_.unlock(p + atomic_wait_queue::unit);  // B1
+    atomic_wait_queue::wake_all(woken);
 }
 
 bool barrier_operation::start(waiter& w) noexcept {

@@ -7,7 +7,7 @@
 //   weft::barrier b(3, []() noexcept { swap(front, back); });
 //   for (;;) { work(); b.arrive_and_wait(); }
 //
-// Model: none, what changes, changes under the lock of its word_queue, which has one.
+// Model: none, what changes, changes under the lock of its atomic_wait_queue, which has one.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/sync/atomic_wait_queue.hpp"
 #include "weft/sync/timed.hpp"
-#include "weft/sync/word_queue.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
@@ -27,7 +27,7 @@ namespace detail {
 // B2  missing_ and expected_ are guarded by the queue's lock
 class barrier_core {
 public:
-    using phase = word_queue::word;
+    using phase = atomic_wait_queue::word;
 
     explicit barrier_core(std::size_t expected) noexcept
         : queue_(0), missing_(expected), expected_(expected) {}
@@ -43,7 +43,7 @@ public:
 private:
     friend class barrier_operation;
 
-    word_queue queue_;
+    atomic_wait_queue queue_;
     std::size_t missing_;   // in this phase
     std::size_t expected_;  // in the next phase
 };

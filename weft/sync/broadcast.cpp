@@ -23,7 +23,7 @@ bool broadcast_core::send(item i) noexcept {
         queue_.claim_all(woken);
     }
     queue_.unlock(0);
-    word_queue::wake_all(woken);
+    atomic_wait_queue::wake_all(woken);
     return open;  // the item that was replaced is destroyed on return, without the lock
 }
 
@@ -33,7 +33,7 @@ bool broadcast_core::close() noexcept {
     const bool first = !std::exchange(closed_, true);
     queue_.claim_all(woken);
     queue_.unlock(0);
-    word_queue::wake_all(woken);
+    atomic_wait_queue::wake_all(woken);
     return first;
 }
 

@@ -15,7 +15,7 @@
 // Each receiver gets a copy of an item; no lock is held while the item is copied. One flow uses a
 // receiver.
 //
-// Model: none, what changes, changes under the lock of its word_queue, which has one.
+// Model: none, what changes, changes under the lock of its atomic_wait_queue, which has one.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 #include "weft/base/errc.hpp"
 #include "weft/base/result.hpp"
-#include "weft/sync/word_queue.hpp"
+#include "weft/sync/atomic_wait_queue.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
@@ -56,7 +56,7 @@ public:
 private:
     outcome recv(place& p, item& into) noexcept;
 
-    word_queue queue_{0};
+    atomic_wait_queue queue_{0};
     std::uint64_t next_ = 0;
     bool closed_ = false;
     std::vector<item> ring_;

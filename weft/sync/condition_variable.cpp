@@ -27,21 +27,21 @@ bool condition_awaiter::await_suspend(std::coroutine_handle<> h) {
     flow_ = current_flow();
     waiter& w = make(for_notice_);
     w.handle = frame::handle();
-    if (!w.admit(false)) {
-        status_ = w.conclude();
+    if (!w.may_begin(false)) {
+        status_ = w.end_wait();
         reason_ = w.reason();
         return false;
     }
     // The unique_lock owns nothing during the wait, because the frame may be destroyed.
     mutex_ = lock_.release();
     notice_.condition->enlist_and_release(notice_, w, *mutex_, place_);
-    w.engage(until_);
+    w.begin_wait(until_);
     return true;
 }
 
 void condition_awaiter::notified(frame* f) {
     auto& self = *static_cast<condition_awaiter*>(f);
-    self.status_ = self.for_notice_->conclude();
+    self.status_ = self.for_notice_->end_wait();
     self.reason_ = self.for_notice_->reason();
     if (!self.begin_lock()) self.awaiting_.resume();
 }
@@ -56,13 +56,13 @@ bool condition_awaiter::begin_lock() {
     waiter& w = make(for_lock_);
     w.handle = awaiting_;
     if (!op.start(w)) return false;
-    w.engage();
+    w.begin_wait();
     return true;
 }
 
 wait_status condition_awaiter::finish() {
     if (mutex_ != nullptr) {  // null: the mutex was never released
-        if (for_lock_) for_lock_->conclude();
+        if (for_lock_) for_lock_->end_wait();
         locking_->take(nullptr, wait_status::woken);
         lock_ = std::unique_lock(*std::exchange(mutex_, nullptr), std::adopt_lock);
         notice_.given = false;
@@ -91,7 +91,7 @@ void condition_variable::notify_all() noexcept {
     queue_.lock();
     queue_.claim_all(woken);
     queue_.unlock(0);
-    detail::word_queue::wake_all(woken);
+    detail::atomic_wait_queue::wake_all(woken);
 }
 
 void condition_variable::notify(detail::notice& n) noexcept {
@@ -122,7 +122,7 @@ std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_poi
     detail::notice& n = here->n;
     waiter& w = here->w;
     w.handle = f.handle;
-    if (w.admit(false, true)) {
+    if (w.may_begin(false, true)) {
         // The unique_lock owns nothing during the wait, because the fiber may be killed.
         mutex& m = *lock.release();
         enlist_and_release(n, w, m, place);
@@ -138,7 +138,7 @@ std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_poi
         lock = std::unique_lock(m, std::adopt_lock);
         n.given = false;
     }
-    const wait_status how = w.conclude();
+    const wait_status how = w.end_wait();
     if (how == wait_status::stopped) detail::throw_stopped(w.reason());
     return how == wait_status::woken ? std::cv_status::no_timeout : std::cv_status::timeout;
 }

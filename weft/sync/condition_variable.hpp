@@ -204,7 +204,7 @@ private:
                             std::source_location place) noexcept;
     void notify(detail::notice& n) noexcept;  // wakes n's waiter if it still waits
 
-    detail::word_queue queue_;
+    detail::atomic_wait_queue queue_;
 };
 
 }  // namespace weft

@@ -12,8 +12,8 @@ void countdown::add(std::size_t n, std::source_location place) noexcept {
 void countdown::remove(std::size_t n, std::source_location place) noexcept {
     // If the count stays above zero, or no waiter is queued, no wake is needed.
     word w = queue_.load();
-    while ((w & word_queue::busy) == 0) {
-        const word v = word_queue::value_of(w);
+    while ((w & atomic_wait_queue::busy) == 0) {
+        const word v = atomic_wait_queue::value_of(w);
         WEFT_ASSERT_AT(n <= v / unit, "a count of what is waited for falls below zero", place);
         if (v == n * unit && w != v) break;
         if (queue_.change(w, w - n * unit)) return;
@@ -23,7 +23,7 @@ void countdown::remove(std::size_t n, std::source_location place) noexcept {
     wait_list woken;
     if (v == n * unit) queue_.claim_all(woken);
     queue_.unlock(v - n * unit);
-    word_queue::wake_all(woken);
+    atomic_wait_queue::wake_all(woken);
 }
 
 void countdown::set_bars(std::size_t n) noexcept {
@@ -31,7 +31,7 @@ void countdown::set_bars(std::size_t n) noexcept {
     wait_list woken;
     if (n == 0) queue_.claim_all(woken);
     queue_.unlock(n * unit);
-    word_queue::wake_all(woken);
+    atomic_wait_queue::wake_all(woken);
 }
 
 bool countdown_operation::start(waiter& w) noexcept {

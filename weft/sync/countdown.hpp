@@ -9,15 +9,15 @@
 #include <cstddef>
 #include <source_location>
 
+#include "weft/sync/atomic_wait_queue.hpp"
 #include "weft/sync/timed.hpp"
-#include "weft/sync/word_queue.hpp"
 
 namespace weft::detail {
 
 class countdown {
 public:
-    using word = word_queue::word;
-    static constexpr word unit = word_queue::unit;
+    using word = atomic_wait_queue::word;
+    static constexpr word unit = atomic_wait_queue::unit;
     static constexpr std::size_t most = ~word{0} / unit;
 
     constexpr countdown(std::size_t bars, const char* what, std::source_location place) noexcept
@@ -38,7 +38,7 @@ public:
 private:
     friend class countdown_operation;
 
-    word_queue queue_;
+    atomic_wait_queue queue_;
     const char* const what_;
 };
 

@@ -9,8 +9,8 @@ lock_operation::~lock_operation() {
 }
 
 bool lock_operation::start(waiter& w, bool gives_up) noexcept {
-    const holder me = holder_of(w);
-    const holder held = mutex_->queue_.lock();
+    const lock_owner me = lock_owner_of(w);
+    const lock_owner held = mutex_->queue_.lock();
     if (held == 0) {
         mutex_->queue_.unlock(me);
         if (me != anonymous_owner) count_lock(1);
@@ -28,8 +28,8 @@ bool lock_operation::start(waiter& w, bool gives_up) noexcept {
 
 void mutex::lock_slowly(std::source_location place) { await(async_lock(place), place); }
 
-bool mutex::unlock_slowly(detail::holder me, std::source_location place) noexcept {
-    const detail::holder held = queue_.lock();
+bool mutex::unlock_slowly(detail::lock_owner me, std::source_location place) noexcept {
+    const detail::lock_owner held = queue_.lock();
     if (held != me && held != detail::anonymous_owner) [[unlikely]]
         detail::fail_not_owner("unlock of a mutex", me, "which is held by", held, place);
     auto* next = static_cast<detail::lock_operation::node*>(queue_.claim_first());

@@ -11,7 +11,7 @@
 // The owner is a fiber, a thread, or a task with all that the task awaits. An unlock by another
 // agent, or a second lock by the owner, aborts the program, and the message names both agents.
 // A fiber or task that ends while it owns a mutex aborts the program too. Coroutines that user code
-// resumes may lock a mutex side by side; their owner is unknown and not checked (holder.hpp).
+// resumes may lock a mutex side by side; their owner is unknown and not checked (lock_owner.hpp).
 //
 // Works with std::lock_guard, unique_lock and scoped_lock; a coroutine writes
 //
@@ -25,7 +25,7 @@
 // Model: test/model/locks_test.cpp
 #pragma once
 
-#include "weft/sync/holder.hpp"
+#include "weft/sync/lock_owner.hpp"
 #include "weft/sync/timed.hpp"
 #include "weft/wait/await.hpp"
 
@@ -60,7 +60,7 @@ protected:
 private:
     friend class weft::mutex;
     struct node : queue_node {
-        holder as = 0;  // this waiter's value as owner
+        lock_owner as = 0;  // this waiter's value as owner
     };
 
     mutex* mutex_;
@@ -83,8 +83,8 @@ public:
     mutex& operator=(const mutex&) = delete;
     ~mutex() {
         if (const auto held = queue_.load()) [[unlikely]]
-            detail::fail_not_owner("a mutex is destroyed", detail::holder_here(),
-                                   "which is held by", detail::word_queue::value_of(held),
+            detail::fail_not_owner("a mutex is destroyed", detail::lock_owner_here(),
+                                   "which is held by", detail::atomic_wait_queue::value_of(held),
                                    unknown_place);
     }
 
@@ -94,8 +94,8 @@ public:
     }
     [[nodiscard]] bool try_lock(
         std::source_location place = std::source_location::current()) noexcept {
-        detail::word_queue::word nobody = 0;
-        if (queue_.load() != 0 || !queue_.change(nobody, detail::holder_here())) {
+        detail::atomic_wait_queue::word nobody = 0;
+        if (queue_.load() != 0 || !queue_.change(nobody, detail::lock_owner_here())) {
             if constexpr (WEFT_DEBUG != 0) detail::count_failed_try(place);
             return false;
         }
@@ -113,8 +113,8 @@ public:
         return try_lock(place) || await(async_lock_until(after(now(), d), place), place);
     }
     void unlock(std::source_location place = std::source_location::current()) noexcept {
-        const detail::holder me = detail::holder_here();
-        detail::word_queue::word w = queue_.load();
+        const detail::lock_owner me = detail::lock_owner_here();
+        detail::atomic_wait_queue::word w = queue_.load();
         if ((w == me && queue_.change(w, 0)) || unlock_slowly(me, place)) detail::count_lock(-1);
     }
 
@@ -129,21 +129,21 @@ public:
     }
 
     // Whether the caller is the owner, as far as the owner is known.
-    bool owned_by_caller() const noexcept { return queue_.value() == detail::holder_here(); }
+    bool owned_by_caller() const noexcept { return queue_.value() == detail::lock_owner_here(); }
 
 private:
     friend class detail::lock_operation;
 
     WEFT_NOINLINE void lock_slowly(std::source_location place);
     // Returns whether the owner was known.
-    WEFT_NOINLINE bool unlock_slowly(detail::holder me, std::source_location place) noexcept;
+    WEFT_NOINLINE bool unlock_slowly(detail::lock_owner me, std::source_location place) noexcept;
 
-    detail::word_queue queue_;
+    detail::atomic_wait_queue queue_;
 };
 
 inline bool detail::lock_operation::ready() noexcept {
-    detail::word_queue::word nobody = 0;
-    const holder me = holder_in_coroutine();
+    detail::atomic_wait_queue::word nobody = 0;
+    const lock_owner me = lock_owner_in_coroutine();
     if (mutex_->queue_.load() != 0 || !mutex_->queue_.change(nobody, me)) return false;
     if (me != anonymous_owner) count_lock(1);
     return true;

@@ -9,7 +9,7 @@ once_operation::~once_operation() {
 }
 
 bool once_operation::start(waiter& w) noexcept {
-    const word_queue::word v = flag_->queue_.lock();
+    const atomic_wait_queue::word v = flag_->queue_.lock();
     if (v == once_flag::running) node_.enlist(w, flag_->queue_, "a call of call_once");
     node_.given = v == once_flag::fresh;
     flag_->queue_.unlock(v == once_flag::fresh ? once_flag::running : v);
@@ -19,8 +19,8 @@ bool once_operation::start(waiter& w) noexcept {
 }  // namespace detail
 
 void once_flag::leave(bool succeeded, std::source_location place) noexcept {
-    const detail::word_queue::word v = queue_.lock();
-    WEFT_ASSERT_AT(v == running, "leave() of a once_flag that nobody has entered", place);
+    const detail::atomic_wait_queue::word v = queue_.lock();
+    WEFT_ASSERT_AT(v == running, "leave() of a once_flag that was not entered", place);
     wait_list woken;
     if (succeeded) {
         queue_.claim_all(woken);
@@ -32,7 +32,7 @@ void once_flag::leave(bool succeeded, std::source_location place) noexcept {
     } else {
         queue_.unlock(fresh);
     }
-    detail::word_queue::wake_all(woken);
+    detail::atomic_wait_queue::wake_all(woken);
 }
 
 }  // namespace weft

@@ -13,15 +13,15 @@
 //       mine.succeeded();
 //   }
 //
-// Model: none, what changes, changes under the lock of its word_queue, which has one.
+// Model: none, what changes, changes under the lock of its atomic_wait_queue, which has one.
 #pragma once
 
 #include <functional>
 #include <source_location>
 #include <utility>
 
+#include "weft/sync/atomic_wait_queue.hpp"
 #include "weft/sync/timed.hpp"
-#include "weft/sync/word_queue.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
@@ -73,11 +73,11 @@ public:
 
 private:
     friend class detail::once_operation;
-    static constexpr detail::word_queue::word fresh = 0;
-    static constexpr detail::word_queue::word running = detail::word_queue::unit;
-    static constexpr detail::word_queue::word done = 2 * detail::word_queue::unit;
+    static constexpr detail::atomic_wait_queue::word fresh = 0;
+    static constexpr detail::atomic_wait_queue::word running = detail::atomic_wait_queue::unit;
+    static constexpr detail::atomic_wait_queue::word done = 2 * detail::atomic_wait_queue::unit;
 
-    detail::word_queue queue_;
+    detail::atomic_wait_queue queue_;
 };
 
 inline bool detail::once_operation::ready() const noexcept { return flag_->is_done(); }

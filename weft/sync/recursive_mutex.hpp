@@ -2,8 +2,8 @@
 //
 // An adapter: a depth count beside weft::mutex, for code that needs recursion. Only agents that can
 // be distinguished may use it: fibers, threads, and tasks that were spawned or are awaited. A
-// coroutine that user code resumes may run beside another one (holder.hpp): a co_await of the lock
-// in such a coroutine aborts.
+// coroutine that user code resumes may run beside another one (lock_owner.hpp): a co_await of the
+// lock in such a coroutine aborts.
 //
 //   weft::recursive_mutex m;
 //   const std::lock_guard outer(m);
@@ -77,8 +77,8 @@ public:
 
     bool owned_by_caller(
         std::source_location place = std::source_location::current()) const noexcept {
-        WEFT_ASSERT_AT(detail::holder_here() != detail::anonymous_owner,
-                       "a recursive_mutex is used by a coroutine in no flow", place);
+        WEFT_ASSERT_AT(detail::lock_owner_here() != detail::anonymous_owner,
+                       "a recursive_mutex is used by a coroutine outside any flow", place);
         return mutex_.owned_by_caller();
     }
 
@@ -92,7 +92,7 @@ private:
 
 template <class Op>
 bool detail::recursive<Op>::ready() noexcept {
-    const holder me = holder_in_coroutine();
+    const lock_owner me = lock_owner_in_coroutine();
     if (me == anonymous_owner) [[unlikely]]
         fail_unknown("async_lock of a recursive_mutex in a coroutine that is no task of its own",
                      Op::place());

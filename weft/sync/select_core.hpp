@@ -39,7 +39,7 @@ public:
     bool start(waiter& w, bool can_end) noexcept;
     // After start(): the case that happened; none if no case can happen any more.
     std::size_t chosen() const noexcept { return chosen_ != none ? chosen_ : claimed(); }
-    // Leaves all queues. Also what the withdrawal of the select's wait does.
+    // Leaves all queues. Also what the cancel_fn of the select's wait does.
     void leave() noexcept;
 
 private:

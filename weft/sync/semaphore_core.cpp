@@ -12,12 +12,12 @@ void semaphore_core::hand_out(word free) noexcept {
         free -= unit;
     }
     queue_.unlock(free);  // P1
-    word_queue::wake_all(woken);
+    atomic_wait_queue::wake_all(woken);
 }
 
 void semaphore_core::release(std::size_t n, std::source_location place) noexcept {
     word w = queue_.load();
-    while ((w & (word_queue::busy | word_queue::waiters)) == 0) {
+    while ((w & (atomic_wait_queue::busy | atomic_wait_queue::waiters)) == 0) {
         WEFT_ASSERT_AT(n <= limit_ && w / unit <= limit_ - n,
                        "release of a semaphore above its maximum", place);
         if (queue_.change(w, w + n * unit)) return;

@@ -13,15 +13,15 @@
 #include <cstddef>
 #include <source_location>
 
+#include "weft/sync/atomic_wait_queue.hpp"
 #include "weft/sync/timed.hpp"
-#include "weft/sync/word_queue.hpp"
 
 namespace weft::detail {
 
 class semaphore_core {
 public:
-    using word = word_queue::word;
-    static constexpr word unit = word_queue::unit;
+    using word = atomic_wait_queue::word;
+    static constexpr word unit = atomic_wait_queue::unit;
     static constexpr std::size_t most = ~word{0} / unit / 2;
 
     explicit constexpr semaphore_core(std::size_t free, std::size_t limit,
@@ -30,8 +30,8 @@ public:
 
     [[nodiscard]] bool try_acquire() noexcept {
         // P1: no permit is free while a waiter is queued.
-        for (word w = queue_.load(); w >= unit && (w & word_queue::waiters) == 0;) {
-            if ((w & word_queue::busy) != 0) return try_acquire_slowly();
+        for (word w = queue_.load(); w >= unit && (w & atomic_wait_queue::waiters) == 0;) {
+            if ((w & atomic_wait_queue::busy) != 0) return try_acquire_slowly();
             if (queue_.change(w, w - unit)) return true;
         }
         return false;
@@ -50,7 +50,7 @@ private:
     bool try_acquire_slowly() noexcept;
     void hand_out(word free) noexcept;  // call under the lock; releases the lock
 
-    word_queue queue_;
+    atomic_wait_queue queue_;
     const std::size_t limit_;
     const char* const what_;
 };

@@ -11,14 +11,14 @@ shared_lock_operation::~shared_lock_operation() {
                                    : mutex_->give_up(unknown_place);
 }
 
-bool shared_lock_operation::try_now(holder me) noexcept {
+bool shared_lock_operation::try_now(lock_owner me) noexcept {
     return node_.how == lock_mode::shared ? mutex_->try_lock_shared() : mutex_->try_lock_as(me);
 }
 
 bool shared_lock_operation::start(waiter& w, bool gives_up) noexcept {
-    const holder me = holder_of(w);
-    word_queue& q = mutex_->queue_;
-    const word_queue::word v = q.lock();
+    const lock_owner me = lock_owner_of(w);
+    atomic_wait_queue& q = mutex_->queue_;
+    const atomic_wait_queue::word v = q.lock();
     if (q.front() == nullptr && shared_mutex::admits(v, node_.how)) {
         q.unlock(shared_mutex::joined(v, node_.how));
         if (node_.how == lock_mode::none) mutex_->belongs_to(me);
@@ -44,7 +44,7 @@ void shared_lock_operation::take(const waiter* w, wait_status how) {
 // A waiter that leaves the queue may have blocked the waiters behind it.
 void shared_lock_operation::withdraw(waiter& w) noexcept {
     auto& n = w.operation<node>();
-    const word_queue::word v = n.queue->lock();
+    const atomic_wait_queue::word v = n.queue->lock();
     n.queue->remove(n);
     n.mutex->hand_on(v);
 }
@@ -52,9 +52,10 @@ void shared_lock_operation::withdraw(waiter& w) noexcept {
 }  // namespace detail
 
 bool shared_mutex::try_lock_shared() noexcept {
-    for (word_queue::word w = queue_.load(); (w & (writer | word_queue::waiters)) == 0;) {
-        if ((w & word_queue::busy) != 0) {
-            const word_queue::word v = queue_.lock();
+    for (atomic_wait_queue::word w = queue_.load();
+         (w & (writer | atomic_wait_queue::waiters)) == 0;) {
+        if ((w & atomic_wait_queue::busy) != 0) {
+            const atomic_wait_queue::word v = queue_.lock();
             const bool free = queue_.front() == nullptr && (v & writer) == 0;
             queue_.unlock(free ? v + reader : v);
             return free;
@@ -64,21 +65,21 @@ bool shared_mutex::try_lock_shared() noexcept {
     return false;
 }
 
-bool shared_mutex::try_lock_as(detail::holder me) noexcept {
-    word_queue::word nobody = 0;
+bool shared_mutex::try_lock_as(detail::lock_owner me) noexcept {
+    atomic_wait_queue::word nobody = 0;
     if (queue_.load() != 0 || !queue_.change(nobody, writer)) return false;
     belongs_to(me);
     return true;
 }
 
-void shared_mutex::belongs_to(detail::holder me) noexcept {
+void shared_mutex::belongs_to(detail::lock_owner me) noexcept {
     held_by_.store(me, std::memory_order_relaxed);  // see there
     if (me != detail::anonymous_owner) detail::count_lock(1);
 }
 
 void shared_mutex::unlock(std::source_location place) noexcept {
-    const detail::holder me = detail::holder_here();
-    const detail::holder held = held_by_.load(std::memory_order_relaxed);  // see there
+    const detail::lock_owner me = detail::lock_owner_here();
+    const detail::lock_owner held = held_by_.load(std::memory_order_relaxed);  // see there
     if (held != me && held != detail::anonymous_owner) [[unlikely]]
         detail::fail_not_owner("unlock of a shared_mutex", me, "which is written by", held, place);
     held_by_.store(0, std::memory_order_relaxed);
@@ -86,33 +87,33 @@ void shared_mutex::unlock(std::source_location place) noexcept {
     give_up(place);
 }
 
-void shared_mutex::fail_held(word_queue::word w) const noexcept {
-    const detail::holder here = detail::holder_here();
+void shared_mutex::fail_held(atomic_wait_queue::word w) const noexcept {
+    const detail::lock_owner here = detail::lock_owner_here();
     if ((w & writer) == 0) fail("a shared_mutex is destroyed while it is read", {}, unknown_place);
     detail::fail_not_owner("a shared_mutex is destroyed", here, "which is written by",
                            held_by_.load(std::memory_order_relaxed), unknown_place);
 }
 
 void shared_mutex::give_up(std::source_location place) noexcept {
-    word_queue::word w = writer;
+    atomic_wait_queue::word w = writer;
     if (queue_.change(w, 0)) return;
-    const word_queue::word v = queue_.lock();
+    const atomic_wait_queue::word v = queue_.lock();
     WEFT_ASSERT_AT(v == writer, "unlock of a shared_mutex that no writer holds", place);
     hand_on(0);
 }
 
 void shared_mutex::unlock_shared(std::source_location place) noexcept {
-    word_queue::word w = queue_.load();
-    while ((w & (word_queue::busy | word_queue::waiters)) == 0) {
+    atomic_wait_queue::word w = queue_.load();
+    while ((w & (atomic_wait_queue::busy | atomic_wait_queue::waiters)) == 0) {
         WEFT_ASSERT_AT(w >= reader, "unlock_shared of a shared_mutex that no reader holds", place);
         if (queue_.change(w, w - reader)) return;
     }
-    const word_queue::word v = queue_.lock();
+    const atomic_wait_queue::word v = queue_.lock();
     WEFT_ASSERT_AT(v >= reader, "unlock_shared of a shared_mutex that no reader holds", place);
     hand_on(v - reader);
 }
 
-void shared_mutex::hand_on(word_queue::word v) noexcept {
+void shared_mutex::hand_on(atomic_wait_queue::word v) noexcept {
     wait_list woken;
     while (detail::queue_node* first = queue_.front()) {
         const auto how = static_cast<detail::shared_lock_operation::node*>(first)->how;
@@ -126,7 +127,7 @@ void shared_mutex::hand_on(word_queue::word v) noexcept {
         v = joined(v, how);
     }
     queue_.unlock(v);
-    word_queue::wake_all(woken);
+    atomic_wait_queue::wake_all(woken);
 }
 
 }  // namespace weft

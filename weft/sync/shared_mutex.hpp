@@ -16,9 +16,9 @@
 // Model: test/model/locks_test.cpp
 #pragma once
 
-#include "weft/sync/holder.hpp"
+#include "weft/sync/atomic_wait_queue.hpp"
+#include "weft/sync/lock_owner.hpp"
 #include "weft/sync/timed.hpp"
-#include "weft/sync/word_queue.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
@@ -43,8 +43,8 @@ public:
     shared_lock_operation& operator=(const shared_lock_operation&) = delete;
     ~shared_lock_operation();
 
-    bool ready() noexcept { return try_now(holder_in_coroutine()); }
-    bool blocking_ready() noexcept { return try_now(holder_here()); }
+    bool ready() noexcept { return try_now(lock_owner_in_coroutine()); }
+    bool blocking_ready() noexcept { return try_now(lock_owner_here()); }
     bool start(waiter& w) noexcept { return start(w, false); }
     void take(const waiter* w, wait_status how);
 
@@ -55,10 +55,10 @@ private:
     friend class weft::shared_mutex;
     struct node : queue_node {
         lock_mode how = lock_mode::none;
-        holder as = 0;  // this waiter's value as writer
+        lock_owner as = 0;  // this waiter's value as writer
         shared_mutex* mutex = nullptr;
     };
-    bool try_now(holder me) noexcept;
+    bool try_now(lock_owner me) noexcept;
     static void withdraw(waiter& w) noexcept;
 
     shared_mutex* mutex_;
@@ -75,7 +75,7 @@ public:
 }  // namespace detail
 
 class shared_mutex {
-    using word_queue = detail::word_queue;
+    using atomic_wait_queue = detail::atomic_wait_queue;
 
 public:
     constexpr shared_mutex() noexcept : queue_(0) {}
@@ -93,7 +93,7 @@ public:
     void lock_shared(std::source_location place = std::source_location::current()) {
         if (!try_lock_shared()) await(async_lock_shared(place), place);
     }
-    [[nodiscard]] bool try_lock() noexcept { return try_lock_as(detail::holder_here()); }
+    [[nodiscard]] bool try_lock() noexcept { return try_lock_as(detail::lock_owner_here()); }
     [[nodiscard]] bool try_lock_shared() noexcept;
 
     // False at the deadline. Throw stopped.
@@ -124,7 +124,7 @@ public:
     // Whether the caller is the writer, as far as the writer is known; whether readers own the
     // lock.
     bool owned_by_caller() const noexcept {
-        return held_by_.load(std::memory_order_relaxed) == detail::holder_here();  // see there
+        return held_by_.load(std::memory_order_relaxed) == detail::lock_owner_here();  // see there
     }
     bool is_shared() const noexcept { return queue_.value() >= reader; }
 
@@ -147,25 +147,26 @@ public:
 
 private:
     friend class detail::shared_lock_operation;
-    static constexpr word_queue::word writer = word_queue::unit;
-    static constexpr word_queue::word reader = 2 * word_queue::unit;
+    static constexpr atomic_wait_queue::word writer = atomic_wait_queue::unit;
+    static constexpr atomic_wait_queue::word reader = 2 * atomic_wait_queue::unit;
 
-    static bool admits(word_queue::word v, detail::lock_mode how) noexcept {
+    static bool admits(atomic_wait_queue::word v, detail::lock_mode how) noexcept {
         return how == detail::lock_mode::shared ? (v & writer) == 0 : v == 0;
     }
-    static word_queue::word joined(word_queue::word v, detail::lock_mode how) noexcept {
+    static atomic_wait_queue::word joined(atomic_wait_queue::word v,
+                                          detail::lock_mode how) noexcept {
         return how == detail::lock_mode::shared ? v + reader : writer;
     }
-    bool try_lock_as(detail::holder me) noexcept;
-    [[noreturn]] void fail_held(word_queue::word w) const noexcept;  // in the destructor
-    void belongs_to(detail::holder me) noexcept;                     // records the writer
-    void give_up(std::source_location place) noexcept;               // releases the writer's lock
-    void hand_on(word_queue::word v) noexcept;  // call under the lock; releases the lock
+    bool try_lock_as(detail::lock_owner me) noexcept;
+    [[noreturn]] void fail_held(atomic_wait_queue::word w) const noexcept;  // in the destructor
+    void belongs_to(detail::lock_owner me) noexcept;                        // records the writer
+    void give_up(std::source_location place) noexcept;  // releases the writer's lock
+    void hand_on(atomic_wait_queue::word v) noexcept;   // call under the lock; releases the lock
 
-    word_queue queue_;
+    atomic_wait_queue queue_;
     // The writer, from belongs_to() until unlock(). Relaxed: the value is compared with the calling
     // agent, and only the writer stores or clears its own value.
-    atomic<detail::holder> held_by_{0};
+    atomic<detail::lock_owner> held_by_{0};
 };
 
 }  // namespace weft

@@ -36,7 +36,7 @@ namespace weft {
 template <class T = void>
 class event_source {
     using stored = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
-    static_assert(std::is_copy_constructible_v<stored>, "each who waits gets a copy");
+    static_assert(std::is_copy_constructible_v<stored>, "each waiter gets a copy");
     struct node : wait_node {
         std::optional<stored> value;
         std::exception_ptr error;  // thrown by the copy into value

@@ -42,7 +42,7 @@ struct shared_state {
     void begin() noexcept {
         // Relaxed: only decides which call is first; the post publishes the task.
         if (begun.exchange(true, std::memory_order_relaxed)) return;
-        run->move_to(&executor_here());
+        run->migrate_to(&executor_here());
         run->post_first_turn();
     }
 };

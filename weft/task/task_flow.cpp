@@ -20,7 +20,7 @@ constinit id_supply task_ids;
 void keep(flow& f) noexcept {
     task_flow::of(f).references.fetch_add(1, std::memory_order_relaxed);  // the caller has one
 }
-void let_go_of(flow& f) noexcept { task_flow::of(f).let_go(); }
+void let_go_of(flow& f) noexcept { task_flow::of(f).release(); }
 
 agent_info task_info(const flow& f) noexcept {
     return {"task", static_cast<const task_flow&>(f).id, nullptr};
@@ -41,7 +41,7 @@ task_flow::~task_flow() {
     if (body) destroy_task(body);
 }
 
-void task_flow::let_go() noexcept {
+void task_flow::release() noexcept {
     // Acquire and release: the last owner sees what the others did. A sole reference is released by
     // a load, because a new reference is made only from an existing one.
     if (is_alone() || references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -85,11 +85,11 @@ void task_flow::run_to_end(flow& by) {
 
 void task_flow::detach_from_executor(executor* for_other) noexcept {
     if (waiting != nullptr)
-        fail("resume_on in a task while another, begun by hand in it, waits", info(),
+        fail("resume_on in a task while another, started in it outside the task, waits", info(),
              unknown_place);
     home->deregister_flow(*this);
     registered = false;  // T2
-    move_to(for_other);
+    migrate_to(for_other);
 }
 
 void task_flow::settle() noexcept {
@@ -170,7 +170,7 @@ void task_flow::finish() noexcept {
     if (locks != 0) [[unlikely]]
         fail("a task ended and holds a mutex", info(), unknown_place);
     if (registered) home->deregister_flow(*this);  // T2
-    move_to(nullptr);
+    migrate_to(nullptr);
     if (outlived) {
         // Release: as below. No lock: no joiner is queued, and the handle exists. T1, T4
         ended.store(true, std::memory_order_release);
@@ -194,14 +194,14 @@ void task_flow::finish() noexcept {
     // Before the wake: the waiter is then the last to release, and its thread destroys the outcome.
     const auto last = on_end;
     void* const last_of = on_end_of;
-    let_go();
+    release();
     wait_queue::wake_all(woken);
     if (last != nullptr) last(last_of);
 }
 
 void task_flow::unwant() noexcept {
     // Neither the run nor a message holds a reference: the task does not change any more.
-    if (is_alone()) return let_go();
+    if (is_alone()) return release();
     bool over;
     {
         const std::lock_guard held(joiners);
@@ -212,7 +212,7 @@ void task_flow::unwant() noexcept {
     // The task's exception is destroyed here as well, and not by the last release, which may be
     // that of a message on another thread. A task in a scope leaves the exception to the scope.
     if (over && member.within == nullptr) member.error = nullptr;
-    let_go();
+    release();
 }
 
 task_status task_flow::status() const noexcept {

@@ -17,7 +17,7 @@
 //
 // Invariants:
 // T1  `ended` is written once, under the joiners' lock, after everything else of the outcome
-// T2  the task is enrolled with its home from its first turn to its end, except while it migrates
+// T2  the task is registered with its home from its first turn to its end, except while it migrates
 // T3  the body is destroyed by the last of the run and the owner of the result
 // T4  if `outlived` is set, the task's one handle exists until on_end has been called, no other
 //     agent joins the task, and the task is in no scope; so the run needs no reference, and its
@@ -83,10 +83,10 @@ struct task_flow final : frame, flow {
     // Called in the task's own turn, which then ends. Null: the executor that runs the next turn.
     void detach_from_executor(executor* for_other) noexcept;
     void settle() noexcept;  // called in the first turn on the new executor
-    void let_go() noexcept;
+    void release() noexcept;
     void unwant() noexcept;  // called by the owner of the result, which gives the result up
     bool has_ended() const noexcept { return ended.load(std::memory_order_acquire); }  // T1
-    // Acquire: pairs with let_go().
+    // Acquire: pairs with release().
     bool is_alone() const noexcept { return references.load(std::memory_order_acquire) == 1; }
     task_status status() const noexcept;
 
@@ -134,7 +134,7 @@ private:
 };
 
 // executor_here(): runs the work that is to run here. launcher_here(): starts the work for which
-// the caller names no launcher: here too, but in a pool on any of its threads.
+// the caller names no scheduler: here too, but in a pool on any of its threads.
 executor& executor_here() noexcept;
 scheduler& launcher_here() noexcept;
 

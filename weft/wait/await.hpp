@@ -61,7 +61,8 @@ template <class Op>
 WEFT_ALWAYS_INLINE decltype(auto) block_with_in_place(plain_wait<Op>& by, Op& op) {
     waiter& w = by.w;
     w.handle = w.of->handle;
-    if (!w.admit(Op::reports_stop, true) || !by.room.start(op, w)) return op.take(&w, w.conclude());
+    if (!w.may_begin(Op::reports_stop, true) || !by.room.start(op, w))
+        return op.take(&w, w.end_wait());
     refuse_on_shared_stack(w.thing(), "a wait for something that lies on a shared stack");
     if constexpr (repeated<Op>)
         return op.take(&w, w.park_again(deadline_of(op), [&] { return op.again(w); }));
@@ -129,7 +130,8 @@ template <class Op>
 WEFT_ALWAYS_INLINE decltype(auto) block_looking(Op& op, flow& f) {
     [[maybe_unused]] wait_room<Op> room;
     looking_waiter<Op> w(f, op, f.handle);
-    if (!w.admit(Op::reports_stop, true) || !room.start(op, w)) return op.take(&w, w.conclude());
+    if (!w.may_begin(Op::reports_stop, true) || !room.start(op, w))
+        return op.take(&w, w.end_wait());
     return op.take(&w, w.park(deadline_of(op)));
 }
 

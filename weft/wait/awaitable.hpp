@@ -60,9 +60,10 @@ concept lazy_coroutine =
 // Asserted wherever a function that returns T is passed in, to be called later or elsewhere.
 template <class T>
 consteval bool runs_when_called() {
-    static_assert(!lazy_coroutine<T>,
-                  "the function returns a task, which nobody awaits: it would never run; begin the "
-                  "task itself where the function was to run, or await it in the function");
+    static_assert(
+        !lazy_coroutine<T>,
+        "the function returns a task that is never awaited: it would never run; begin the "
+        "task itself where the function was to run, or await it in the function");
     return true;
 }
 

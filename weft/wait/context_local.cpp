@@ -11,7 +11,7 @@ constinit thread_local context_node* of_this_thread = nullptr;
 // Bindings that are left at a thread's end are released.
 WEFT_NOINLINE context_node*& context_of_thread() noexcept {
     struct at_end {
-        ~at_end() { context_node::let_go(std::exchange(of_this_thread, nullptr)); }
+        ~at_end() { context_node::release(std::exchange(of_this_thread, nullptr)); }
     };
     static thread_local const at_end of_thread;
     return of_this_thread;
@@ -29,13 +29,13 @@ context_node*& context_here() noexcept {
 void flow::inherit_context() noexcept { inherit_context(detail::context_here()); }
 void flow::inherit_context(detail::context_node* those) noexcept {
     detail::context_node::keep(those);
-    detail::context_node::let_go(std::exchange(context, those));
+    detail::context_node::release(std::exchange(context, those));
 }
 
 flow::~flow() {
     WEFT_ASSERT_AT(waiting == nullptr, "a flow ends while a coroutine that began in it waits",
                    unknown_place);
-    detail::context_node::let_go(context);
+    detail::context_node::release(context);
 }
 
 }  // namespace weft

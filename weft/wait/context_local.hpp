@@ -46,7 +46,7 @@ struct context_node {
         if (n != nullptr) n->references.fetch_add(1, std::memory_order_relaxed);
     }
     // Acquire and release: the thread that destroys sees all that the others did with the value.
-    static void let_go(context_node* n) noexcept {
+    static void release(context_node* n) noexcept {
         while (n != nullptr && n->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
             context_node* before = n->before;
             n->destroy(n);
@@ -85,7 +85,7 @@ public:
             WEFT_ASSERT_AT(top == node_, "a binding ends out of turn", unknown_place);
             top = node_->before;
             detail::context_node::keep(top);
-            detail::context_node::let_go(node_);
+            detail::context_node::release(node_);
         }
 
     private:

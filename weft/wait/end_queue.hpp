@@ -55,7 +55,7 @@ public:
         unlock();
         return true;
     }
-    // Removes the waiter's node: the withdrawal of a wait. Without the lock.
+    // Removes the waiter's node: the cancel of a wait. Without the lock.
     void withdraw(wait_node& n) noexcept {
         if (!lock()) return;  // E3
         if (n.linked()) nodes_.remove(n);

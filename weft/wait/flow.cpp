@@ -70,13 +70,13 @@ bool flow::request_stop(stop_reason reason) noexcept {
     return true;
 }
 
-// Acquire: pairs with the release of the fetch_add in move_to, so that the new home is seen. F4
+// Acquire: pairs with the release of the fetch_add in migrate_to, so that the new home is seen. F4
 flow::visit::visit(flow& f) noexcept
     : flow_(f),
       home_((f.visitors.fetch_add(1, std::memory_order_acquire),
              atomic_ref<executor*>(f.home).load(std::memory_order_relaxed))) {}
-// Release: pairs with move_to, which then sees what was requested before the visit, F4, and may let
-// the executor end.
+// Release: pairs with migrate_to, which then sees what was requested before the visit, F4, and may
+// let the executor end.
 flow::visit::~visit() { flow_.visitors.fetch_sub(1, std::memory_order_release); }
 
 void flow::send(executor& at) noexcept {
@@ -97,7 +97,7 @@ bool flow::post_home(runnable& r) noexcept {
     return v.home() != nullptr;
 }
 
-void flow::move_to(executor* other) noexcept {
+void flow::migrate_to(executor* other) noexcept {
     // Release: pairs with is_at.
     atomic_ref<executor*>(home).store(other, std::memory_order_release);
     // Adds nothing, and yet takes its place in the order of the visitors' changes. F4
@@ -109,19 +109,19 @@ void flow::move_to(executor* other) noexcept {
 }
 
 bool flow::is_at(const executor* e) noexcept {
-    // Acquire: pairs with move_to.
+    // Acquire: pairs with migrate_to.
     return atomic_ref<executor*>(home).load(std::memory_order_acquire) == e;
 }
 
 void flow::detach_from_executor() noexcept {
     home->deregister_flow(*this);
     if (waiting != nullptr) waiting->leave();  // W4
-    move_to(nullptr);
+    migrate_to(nullptr);
 }
 
 void flow::attach_to_executor() noexcept {
     executor& at = *current_executor();
-    if (home == nullptr) move_to(&at);
+    if (home == nullptr) migrate_to(&at);
     if (waiting != nullptr) waiting->arrive(at);
     at.register_flow(*this);
     if (requested_stop() != stop_reason::none) deliver_stop();  // a delivery may have missed it

@@ -10,16 +10,16 @@
 //      ------------------------> stop_source ----------------------> waiting->stop(...)
 //
 // Everything but `stop` belongs to the thread of `home`: nothing here is locked. A flow that can
-// migrate (a task, or a fiber made migratable) passes to another executor by move_to, and belongs
-// to the thread of that executor from then on.
+// migrate (a task, or a fiber made migratable) passes to another executor by migrate_to, and
+// belongs to the thread of that executor from then on.
 //
 // Invariants:
 // F1  `waiting` is the wait that the flow is suspended in, and null while it runs; where there are
 //     several (a fiber awaits a coroutine, which waits), it is the innermost, which leads to the
 //     others
 // F2  a stop is a state: once requested, it ends every wait that may be ended, until the flow ends
-// F3  attention is not zero once deliver_stop was called, a deadline is set, or the flow may change
-//     threads or share its stack where it suspends
+// F3  pending_flags is not zero once deliver_stop was called, a deadline is set, or the flow may
+//     change threads or share its stack where it suspends
 // F4  `visitors` is changed before a visitor reads `home`, and after a move has written it: so
 //     either the visitor finds the new home, or the executor that takes the flow in finds the stop
 // F5  `visitors` counts the threads that have read `home` and may still use it; a move waits until
@@ -199,10 +199,10 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     }
 
     // Its next turn, and all that follow, run on the thread of another executor. Null: it has
-    // ended, or the executor is known later. The flow is in no pending wait, and is enrolled with
+    // ended, or the executor is known later. The flow is in no pending wait, and is registered with
     // neither executor. The executor that takes it in calls deliver_stop if a stop was requested.
     // On its own thread.
-    void move_to(executor* other) noexcept;
+    void migrate_to(executor* other) noexcept;
     bool is_at(const executor* e) noexcept;  // any thread
 
     // Keeps the flow's home valid while the visit lasts: a move waits for its end. Null: the flow

@@ -104,9 +104,9 @@ public:
             never_called = !std::exchange(over_, true);  // B1
         }
         if (never_called) publish();
-        let_go();
+        release();
     }
-    void let_go() noexcept {
+    void release() noexcept {
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
@@ -204,7 +204,7 @@ public:
     // Only before the operation is awaited.
     callback_operation(callback_operation&& other) : begin_(std::move(other.begin_)) {}
     ~callback_operation() {
-        if (state_ != nullptr) state_->let_go();
+        if (state_ != nullptr) state_->release();
     }
 
     bool ready() const noexcept { return false; }

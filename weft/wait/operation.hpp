@@ -158,12 +158,12 @@ public:
             make_waiter(*f, h);
         else
             make_waiter(home_of_nobody(), h);
-        if (!waiter_.admit(Op::reports_stop) || !op_.start(waiter_)) return false;
-        waiter_.engage(deadline_of(op_));
+        if (!waiter_.may_begin(Op::reports_stop) || !op_.start(waiter_)) return false;
+        waiter_.begin_wait(deadline_of(op_));
         return true;
     }
     decltype(auto) await_resume() {
-        return waits_ ? op_.take(&std::as_const(static_cast<waiter&>(waiter_)), waiter_.conclude())
+        return waits_ ? op_.take(&std::as_const(static_cast<waiter&>(waiter_)), waiter_.end_wait())
                       : op_.take(nullptr, wait_status::woken);
     }
 
@@ -211,13 +211,14 @@ public:
         flow* const f = current_flow();
         wait_ = f != nullptr ? ::new (block) wait(*f, op_, h)
                              : ::new (block) wait(home_of_nobody(), op_, h);
-        if (!wait_->by.admit(Op::reports_stop) || !wait_->room.start(op_, wait_->by)) return false;
-        wait_->by.engage(deadline_of(op_));
+        if (!wait_->by.may_begin(Op::reports_stop) || !wait_->room.start(op_, wait_->by))
+            return false;
+        wait_->by.begin_wait(deadline_of(op_));
         return true;
     }
     decltype(auto) await_resume() {
         return wait_ != nullptr
-                   ? op_.take(&std::as_const(static_cast<waiter&>(wait_->by)), wait_->by.conclude())
+                   ? op_.take(&std::as_const(static_cast<waiter&>(wait_->by)), wait_->by.end_wait())
                    : op_.take(nullptr, wait_status::woken);
     }
 

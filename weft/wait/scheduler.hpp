@@ -1,10 +1,10 @@
-// launcher: where flows start: an executor, or a pool that chooses one.
+// scheduler: where flows start: an executor, or a pool that chooses one.
 //
 // Design: a flow that has not started is tied to no thread. So the code that starts a flow names a
-// launcher, and the flow's home is the executor that runs its first turn.
+// scheduler, and the flow's home is the executor that runs its first turn.
 //
-//   launcher.schedule(turn) ---> ... first free executor ... ---> its handle is resumed, and finds
-//                                                               its home in current_executor()
+//   scheduler.schedule(turn) ---> ... first free executor ... ---> its handle is resumed, and finds
+//                                                                its home in current_executor()
 #pragma once
 
 #include "weft/wait/runnable.hpp"

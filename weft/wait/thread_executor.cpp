@@ -41,7 +41,7 @@ flow* flow_without_turn() noexcept {
 }
 
 // No executor ends a thread's flow.
-const flow_kind thread_executor::kind = {"thread", suspend, nullptr, keep, let_go, info};
+const flow_kind thread_executor::kind = {"thread", suspend, nullptr, keep, release, info};
 
 thread_executor::thread_executor() noexcept
     : frame{come_back, come_back}, number_(new_number()), flow_(*this) {
@@ -50,15 +50,15 @@ thread_executor::thread_executor() noexcept
 }
 
 void thread_executor::end() noexcept {
-    flow_.move_to(nullptr);  // from here on no message is sent to it
+    flow_.migrate_to(nullptr);  // from here on no message is sent to it
     runnable* left = queue_.pop_front();
     if (left == &flow_.message) {  // a stop that came too late
         left = queue_.pop_front();
-        let_go(flow_);
+        release(flow_);
     }
     if (left != nullptr || !timers_.empty())
         fail("a thread ends while what was begun on it still waits", info(flow_), unknown_place);
-    let_go(flow_);
+    release(flow_);
 }
 
 // Relaxed: the caller owns a reference. Only the thread itself releases, and the queue's lock
@@ -66,7 +66,7 @@ void thread_executor::end() noexcept {
 void thread_executor::keep(flow& f) noexcept {
     of(f).references_.fetch_add(1, std::memory_order_relaxed);
 }
-void thread_executor::let_go(flow& f) noexcept {
+void thread_executor::release(flow& f) noexcept {
     thread_executor& self = of(f);
     if (self.references_.fetch_sub(1, std::memory_order_relaxed) == 1) delete &self;
 }

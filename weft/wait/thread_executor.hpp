@@ -60,7 +60,7 @@ private:
     static void come_back(frame*) noexcept;
     static void suspend(flow&);
     static void keep(flow&) noexcept;
-    static void let_go(flow&) noexcept;
+    static void release(flow&) noexcept;
     static agent_info info(const flow&) noexcept;
     static const flow_kind kind;
 

@@ -49,7 +49,7 @@ public:
 private:
     static flow& bounded_flow(std::source_location place) noexcept {
         flow* const f = detail::flow_here();
-        WEFT_ASSERT_AT(f != nullptr, "a timeout_scope in what runs in no flow", place);
+        WEFT_ASSERT_AT(f != nullptr, "a timeout_scope outside any flow", place);
         return *f;
     }
 

@@ -37,7 +37,7 @@ public:
     bool empty() const noexcept { return nodes_.empty(); }
     void push_back(wait_node& n) noexcept { nodes_.push_back(n); }
     wait_node* front() const noexcept { return nodes_.front(); }
-    // For a waiter that was claimed for a withdrawal. One that was claimed for a wake may be in the
+    // For a waiter that was claimed for a cancel. One that was claimed for a wake may be in the
     // waker's list, which this lock does not guard.
     void remove(wait_node& n) noexcept {
         if (n.linked()) nodes_.remove(n);
@@ -57,7 +57,7 @@ public:
         while (wait_node* n = claim_first_of(from)) into.push_back(*n);
     }
 
-    // The withdrawal of a wait. Without the lock.
+    // The cancel of a wait. Without the lock.
     void withdraw(wait_node& n) noexcept {
         const std::lock_guard held(lock_);
         remove(n);

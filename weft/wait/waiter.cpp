@@ -6,7 +6,7 @@
 
 namespace weft {
 
-bool waiter::admit_slowly(bool reports_stop, bool on_own_stack) noexcept {
+bool waiter::may_begin_slowly(bool reports_stop, bool on_own_stack) noexcept {
     // uncaught_exceptions() counts those of the stack that this is called on.
     if (!reports_stop && (!WEFT_EXCEPTIONS || (on_own_stack && std::uncaught_exceptions() != 0))) {
         stoppable_ = false;
@@ -47,7 +47,7 @@ void waiter::park_outer() {
     while (*at != nullptr) at = &(*at)->outer_;
     join_flow(*at);
     of->kind->suspend(*of);
-    conclude();
+    end_wait();
 }
 
 void waiter::on_deadline(timer_node& t) noexcept {
@@ -66,7 +66,8 @@ bool waiter::rearm(time_point until, bool reports_stop) noexcept {
     if (of == nullptr || of->pending_flags == 0) {
         if (until == never && !is_armed()) [[likely]]
             return true;
-    } else if (stoppable_ && !admit_slowly(reports_stop, false)) {  // the status stays as it was
+    } else if (stoppable_ &&
+               !may_begin_slowly(reports_stop, false)) {  // the status stays as it was
         return false;
     }
     // A timer that has fired meanwhile found the wait ended, and is armed again.
@@ -95,10 +96,10 @@ void waiter::end_early(wait_status how, stop_reason why) noexcept {
 }
 
 // The frame is destroyed while it waits.
-void waiter::abandon() noexcept {
+void waiter::cancel_on_destroy() noexcept {
     if (!state_.claim(wait_status::stopped) && home_ != nullptr) home_->forget(*this);
     if (withdraw_ != nullptr) withdraw_(*this);  // W3: a select is still in other queues
-    conclude();
+    end_wait();
 }
 
 }  // namespace weft

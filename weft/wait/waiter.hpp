@@ -8,7 +8,7 @@
 //      the wait                                   the awaited object
 //      waiter w(flow)
 //      thing.start(w) -- w joins its queue ---->  under its lock: w.claim(), out of the queue
-//      w.park()    or    w.engage(), suspend      without it:     w.wake() --> executor.post(w)
+//      w.park()    or    w.begin_wait(), suspend  without it:     w.wake() --> executor.post(w)
 //         ^                                                                        |
 //         +------------------------------ runs its handle -------------------------+
 //
@@ -55,7 +55,7 @@ public:
     using cancel_fn = void (*)(waiter&) noexcept;
     // Called instead for a wait that cannot be left at once (children that run, a call that the
     // system has under way): asks it to end soon. The reason is none where the wait's own deadline
-    // asks. Such a wait has a withdrawal too, for the destruction of its frame: then children end
+    // asks. Such a wait has a cancel_fn too, for the destruction of its frame: then children end
     // on the spot.
     using interrupt_fn = void (*)(waiter&, stop_reason) noexcept;
 
@@ -66,7 +66,7 @@ public:
     waiter& operator=(const waiter&) = delete;
     ~waiter() {
         if (engaged_) [[unlikely]]
-            abandon();
+            cancel_on_destroy();
     }
 
     // Called by start(), before another thread can see the waiter: the awaited object (for reports;
@@ -144,38 +144,38 @@ public:
     // stop does not end a wait in a destructor that runs because of an exception, nor any wait in a
     // build without exceptions. A coroutine awaits in no destructor: only a blocked caller is
     // `on_own_stack`.
-    [[nodiscard]] bool admit(bool reports_stop, bool on_own_stack = false) noexcept {
+    [[nodiscard]] bool may_begin(bool reports_stop, bool on_own_stack = false) noexcept {
         if (reports_stop && (of == nullptr || of->pending_flags == 0)) return true;
-        return admit_slowly(reports_stop, on_own_stack);
+        return may_begin_slowly(reports_stop, on_own_stack);
     }
 
     // Suspends a flow that can block (fiber, thread) until it is woken. The operation was started.
     WEFT_ALWAYS_INLINE wait_status park(time_point until = never) {
-        engage(until);
+        begin_wait(until);
         of->kind->suspend(*of);
-        return conclude();
+        return end_wait();
     }
     // The same until complete() returns true; it is called at each wake.
     template <class F>
     WEFT_ALWAYS_INLINE wait_status park_again(time_point until, F complete) {
-        engage(until);
+        begin_wait(until);
         do {
             of->kind->suspend(*of);
         } while (state_.status() != wait_status::stopped && !complete());
-        return conclude();
+        return end_wait();
     }
     // The same around waits of the same flow that begin and end meanwhile: a stop ends those early,
     // and not this one.
     void park_outer();
 
-    // The two halves of park() for a C++20 coroutine, around its suspension. conclude() also
+    // The two halves of park() for a C++20 coroutine, around its suspension. end_wait() also
     // returns the status when there was no suspension.
-    WEFT_ALWAYS_INLINE void engage(time_point until = never) noexcept {
+    WEFT_ALWAYS_INLINE void begin_wait(time_point until = never) noexcept {
         engaged_ = true;
         if (of != nullptr) join_flow(of->waiting);
         if (until != never || (of != nullptr && of->pending_flags != 0)) arm(until);
     }
-    WEFT_ALWAYS_INLINE wait_status conclude() noexcept {
+    WEFT_ALWAYS_INLINE wait_status end_wait() noexcept {
         if (!engaged_) return state_.status();
         if (is_armed()) [[unlikely]]
             home_->disarm(timer_);
@@ -250,7 +250,7 @@ private:
     friend struct flow;
 
     bool is_armed() const noexcept { return timed_ && timer_.armed; }
-    WEFT_NOINLINE bool admit_slowly(bool reports_stop, bool on_own_stack) noexcept;
+    WEFT_NOINLINE bool may_begin_slowly(bool reports_stop, bool on_own_stack) noexcept;
     WEFT_NOINLINE void set_timer(time_point until) noexcept;
     WEFT_NOINLINE void arm(time_point until) noexcept;
     void end_early(wait_status how, stop_reason why) noexcept;
@@ -271,13 +271,13 @@ private:
     static void point(waiter*& at, waiter* to) noexcept {
         std::atomic_ref<waiter*>(at).store(to, std::memory_order_relaxed);
     }
-    void abandon() noexcept;
+    void cancel_on_destroy() noexcept;
     static void on_deadline(timer_node&) noexcept;
 
     executor* home_;  // null: migrating from one to another
     detail::waiter_state state_;
     stop_reason reason_ = stop_reason::none;
-    bool engaged_ = false;  // between engage() and conclude()
+    bool engaged_ = false;  // between begin_wait() and end_wait()
     bool stoppable_ = true;
     bool late_ = false;
     bool outside_ = false;

@@ -1,4 +1,4 @@
-// indexed: the result of one of several, and which one it was; for the when_any family.
+// when_any_result: the result of one of several, and which one it was; for the when_any family.
 #pragma once
 
 #include <cstddef>

@@ -388,14 +388,14 @@ bool tls_operation::take_turn() noexcept {
     unsigned char now = core_->busy.load(std::memory_order_relaxed);
     do {
         if ((now & bits) != 0) return false;
-        // Acquire: pairs with let_go() of the operation before.
+        // Acquire: pairs with release() of the operation before.
     } while (!core_->busy.compare_exchange_weak(now, static_cast<unsigned char>(now | bits),
                                                 std::memory_order_acquire,
                                                 std::memory_order_relaxed));
     return held_ = true;
 }
 
-void tls_operation::let_go() noexcept {
+void tls_operation::release() noexcept {
     if (!std::exchange(held_, false)) return;
     core_->busy.fetch_and(static_cast<unsigned char>(~bits_of(kind_)), std::memory_order_release);
     // It ended early and may leave a rest: a waiting reader makes a step, and then waits for room
@@ -502,7 +502,7 @@ int tls_operation::call() noexcept {
 }
 
 transfer_result tls_operation::taken(const waiter* w, wait_status how) noexcept {
-    let_go();
+    release();
     if (over_) return {moved_, error_};
     return {moved_, outcome(w, how).error};
 }

@@ -12,8 +12,8 @@
 //
 //      handshake    before all else (else std::errc::not_connected)           result<void>
 //      read         some: at least one byte; zero: the peer has ended         result<size_t>
-//      read_exact   all of the buffer, or unexpected_eof                       transferred
-//      write_all    all of it                                                 transferred
+//      read_exact   all of the buffer, or unexpected_eof                      transfer_result
+//      write_all    all of it                                                 transfer_result
 //      shutdown     announces the end to the peer, which may still write      result<void>
 //
 //   auto trust = weft::tls_context::client().value();
@@ -71,7 +71,7 @@ public:
     enum kind : std::uint8_t { handshake, read, write, shutdown };
 
     tls_operation(tls_operation&& other) noexcept;  // before it is awaited
-    ~tls_operation() { let_go(); }
+    ~tls_operation() { release(); }
 
     bool ready() noexcept;
     bool again(waiter& w) noexcept;
@@ -85,7 +85,7 @@ protected:
 private:
     static bool step_again(io_operation& op, std::size_t) noexcept;
     bool take_turn() noexcept;
-    void let_go() noexcept;
+    void release() noexcept;
     bool step() noexcept;
     bool unready(bool for_room) noexcept;
     int call() noexcept;

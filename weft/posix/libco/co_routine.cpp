@@ -32,7 +32,7 @@ public:
     routine_ref& operator=(routine_ref&&) = delete;
     ~routine_ref() {
         if (co_ == nullptr || !co_->released) return;
-        co_->core->let_go();
+        co_->core->release();
         delete co_;
     }
     stCoRoutine_t& operator*() const noexcept { return *co_; }
@@ -134,7 +134,7 @@ void end(stCoRoutine_t& co) noexcept {
             break;
     }
     co.parked = nullptr;
-    core->let_go();
+    core->release();
 }
 
 }  // namespace

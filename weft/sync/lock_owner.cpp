@@ -1,4 +1,4 @@
-#include "weft/sync/holder.hpp"
+#include "weft/sync/lock_owner.hpp"
 
 #include "weft/base/line.hpp"
 #include "weft/base/tls.hpp"
@@ -21,7 +21,7 @@ WEFT_DEFINE_THREAD_LOCAL(weft::detail::failed_tries, weft_tls_failed_tries);
 namespace weft::detail {
 namespace {
 
-agent_info info_of(holder h) noexcept {
+agent_info info_of(lock_owner h) noexcept {
     if (h == anonymous_owner) return {"a coroutine that is no task of its own", 0, nullptr};
     if ((h & anonymous_owner) != 0) return {"thread", h / numbers, nullptr};
     return reinterpret_cast<const flow*>(h)->info();
@@ -30,11 +30,11 @@ agent_info info_of(holder h) noexcept {
 }  // namespace
 
 // Code on a thread's own executor, which runs while the thread waits, locks as that thread.
-holder holder_without_flow() noexcept {
+lock_owner lock_owner_without_flow() noexcept {
     thread_executor& host = this_thread_host();
     const executor* e = current_executor();
     if (e != nullptr && e != &host) return anonymous_owner;
-    return holder_of(host);
+    return lock_owner_of(host);
 }
 
 void count_failed_try(std::source_location place) noexcept {
@@ -46,7 +46,7 @@ void count_failed_try(std::source_location place) noexcept {
     if (turns == executor::no_turns || ++seen.count != many_failed_tries) return;
     line l;
     l.text("weft: try_lock has failed ").number(many_failed_tries);
-    l.text(" times in one round of its loop, which the holder may need to come to its unlock: ");
+    l.text(" times in one round of its loop, which the owner may need to come to its unlock: ");
     l.agent(f->info()).text(" (").place(place).text(")").newline().write(2);
 }
 
@@ -55,12 +55,12 @@ void fail_unknown(const char* rule, std::source_location place) noexcept {
     fail(rule, f != nullptr ? f->info() : agent_info{}, place);
 }
 
-void fail_not_owner(const char* what, holder by, const char* but, holder other,
+void fail_not_owner(const char* what, lock_owner by, const char* but, lock_owner other,
                     std::source_location place) noexcept {
     line rule;
     rule.text(what).text(", ").text(but).text(" ");
     if (other == 0)
-        rule.text("nobody");
+        rule.text("no agent");
     else
         rule.agent(info_of(other));
     fail(rule.terminate().data(), info_of(by), place);

@@ -30,7 +30,7 @@ enum class fate {
     end    // its frame is destroyed
 };
 
-class party final : public bare_executor {
+class actor final : public bare_executor {
 public:
     // Waits once. `start` is an operation's. How it ended; with its frame, `stopped`.
     template <class Start>
@@ -39,14 +39,14 @@ public:
         frame_.write(1);  // a wake is ordered after the waiter's making
         weft::wait_status how = weft::wait_status::stopped;
         if (!start(w)) {
-            how = w.conclude();
+            how = w.end_wait();
         } else {
-            w.engage(weft::time_point{});
+            w.begin_wait(weft::time_point{});
             if (f == fate::deadline || f == fate::both) fire();
             if (f == fate::stop || f == fate::both) w.stop(weft::stop_reason::user);
             if (f != fate::end) {
                 come_back();
-                how = w.conclude();
+                how = w.end_wait();
             }
         }
         waiter_.reset();

@@ -1,5 +1,5 @@
-// weft/sync/word_queue.hpp under the interleavings of a few waiters.
-#include "weft/sync/word_queue.hpp"
+// weft/sync/atomic_wait_queue.hpp under the interleavings of a few waiters.
+#include "weft/sync/atomic_wait_queue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ using model::expect_found;
 using model::expect_right;
 using model::explore;
 using model::fate;
+using weft::detail::atomic_wait_queue;
 using weft::detail::queue_node;
-using weft::detail::word_queue;
 
 // A mutex without an owner. The fast ways past the lock are as mutex.hpp has them; the wrong way
 // frees a word without a check for its waiters.
@@ -31,9 +31,9 @@ public:
     explicit lock(bool is_free) : queue_(is_free ? 0 : taken) {}
 
     bool take(weft::waiter& w, node& n) {
-        word_queue::word nobody = 0;
+        atomic_wait_queue::word nobody = 0;
         if (queue_.load() == 0 && queue_.change(nobody, taken)) return false;
-        const word_queue::word v = queue_.lock();
+        const atomic_wait_queue::word v = queue_.lock();
         line_.write(0);
         if (v == 0) {
             queue_.unlock(taken);
@@ -44,8 +44,9 @@ public:
         return true;
     }
     void give() {
-        word_queue::word w = queue_.load();
-        if (Wrong && word_queue::value_of(w) == taken && queue_.change(w, w & ~taken)) return;
+        atomic_wait_queue::word w = queue_.load();
+        if (Wrong && atomic_wait_queue::value_of(w) == taken && queue_.change(w, w & ~taken))
+            return;
         if (w == taken && queue_.change(w, 0)) return;
         static_cast<void>(queue_.lock());
         line_.write(0);
@@ -57,47 +58,47 @@ public:
     bool is_at_rest() { return queue_.load() == 0 && queue_.front() == nullptr; }
 
 private:
-    static constexpr word_queue::word taken = word_queue::unit;
+    static constexpr atomic_wait_queue::word taken = atomic_wait_queue::unit;
 
-    word_queue queue_;
+    atomic_wait_queue queue_;
     model::var<int> line_;  // touched under the lock
 };
 
-TEST(word_queue, loses_no_wake_and_wakes_nobody_twice) {
+TEST(atomic_wait_queue, loses_no_wake_and_wakes_no_waiter_twice) {
     expect_right(model::pass<lock<>>(2, 1, 5), bounded);
     expect_right(model::pass<lock<>>(2, 2, 3), bounded);
     expect_right(model::pass<lock<>>(3, 1, 3), bounded);
 }
 
-TEST(word_queue, has_one_winner_of_a_wake_and_a_withdrawal) {
+TEST(atomic_wait_queue, has_one_winner_of_wake_and_cancellation) {
     for (fate f : {fate::deadline, fate::stop, fate::both})
         expect_right(model::pass_beside<lock<>>(f, false, 6), bounded);
 }
 
-TEST(word_queue, leaves_a_frame_that_ends_alone) {
+TEST(atomic_wait_queue, does_not_touch_a_destroyed_frame) {
     expect_right(model::pass_beside<lock<>>(fate::end, false, 6), bounded);
     expect_right(model::pass_beside<lock<>>(fate::end, true, 3), bounded);
 }
 
-TEST(word_queue, gives_what_a_withdrawn_party_would_have_had_to_the_next) {
+TEST(atomic_wait_queue, grants_to_next_waiter_when_the_first_cancels) {
     for (fate f : {fate::deadline, fate::both})
         expect_right(model::pass_beside<lock<>>(f, true, 3), bounded);
 }
 
 // What is published is the last that is touched.
-TEST(word_queue, may_be_destroyed_by_who_sees_the_new_state) {
+TEST(atomic_wait_queue, can_be_destroyed_once_the_new_state_is_seen) {
     for (bool changes : {false, true})
         expect_right(explore([=](execution& run) {
-            std::optional<word_queue> q(0);
+            std::optional<atomic_wait_queue> q(0);
             model::var<int> data{0};
             run.thread("sets", [&] {
                 data.write(1);
-                word_queue::word w = 0;
+                atomic_wait_queue::word w = 0;
                 if (changes) {
-                    model::require(q->change(w, word_queue::unit), "nobody is in the way");
+                    model::require(q->change(w, atomic_wait_queue::unit), "nobody is in the way");
                 } else {
                     static_cast<void>(q->lock());
-                    q->unlock(word_queue::unit);
+                    q->unlock(atomic_wait_queue::unit);
                 }
             });
             run.thread("sees", [&] {
@@ -109,11 +110,11 @@ TEST(word_queue, may_be_destroyed_by_who_sees_the_new_state) {
         }));
 }
 
-TEST(word_queue, may_be_destroyed_by_who_was_woken) {
+TEST(atomic_wait_queue, can_be_destroyed_by_the_woken_waiter) {
     expect_right(explore(
                      [](execution& run) {
                          std::optional<lock<>> l(false);
-                         model::party p;
+                         model::actor p;
                          run.thread("gives", [&] { l->give(); });
                          run.thread("takes", [&] {
                              lock<>::node n(*l);
@@ -127,7 +128,7 @@ TEST(word_queue, may_be_destroyed_by_who_was_woken) {
                  bounded);
 }
 
-TEST(word_queue, loses_a_wake_for_who_frees_it_past_its_waiters) {
+TEST(atomic_wait_queue, checker_finds_lost_wake_when_freed_past_waiters) {
     expect_found(model::pass<lock<true>>(2, 1, 4), "deadlock");
 }
 

@@ -1,8 +1,8 @@
-#include "weft/sync/word_queue.hpp"
+#include "weft/sync/atomic_wait_queue.hpp"
 
 namespace weft::detail {
 
-void queue_node::enlist(waiter& w, word_queue& q, const char* what) noexcept {
+void queue_node::enlist(waiter& w, atomic_wait_queue& q, const char* what) noexcept {
     owner = &w;
     queue = &q;
     w.enlist(what, &q, this, [](waiter& me) noexcept {
@@ -14,7 +14,7 @@ void queue_node::enlist(waiter& w, word_queue& q, const char* what) noexcept {
 
 // The lock's owner may have been preempted: after a few checks, this thread gives its processor
 // away.
-word_queue::word word_queue::lock_slowly() noexcept {
+atomic_wait_queue::word atomic_wait_queue::lock_slowly() noexcept {
     for (int looks = 0;; ++looks) {
         word w = word_.load(std::memory_order_relaxed);  // a guess, as in lock()
         if ((w & busy) == 0 && word_.compare_exchange_strong(w, w | busy, std::memory_order_acquire,

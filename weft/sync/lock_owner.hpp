@@ -1,5 +1,5 @@
-// holder: the owner of a lock, as one word: a flow, a plain thread, or "a coroutine that is no task
-// of its own".
+// lock_owner: the owner of a lock, as one word: a flow, a plain thread, or "a coroutine that is no
+// task of its own".
 //
 // Design: a flow that runs one step at a time is one owner, and its lock calls can be checked: a
 // fiber, a thread, a task that was spawned or is awaited. A C++20 coroutine whose start() or
@@ -19,47 +19,48 @@
 #include <cstdint>
 #include <source_location>
 
-#include "weft/sync/word_queue.hpp"
+#include "weft/sync/atomic_wait_queue.hpp"
 #include "weft/wait/thread_executor.hpp"
 
 namespace weft::detail {
 
-using holder = std::uintptr_t;
+using lock_owner = std::uintptr_t;
 
 // No flow has this bit in its address.
-inline constexpr holder anonymous_owner = word_queue::unit;
-inline constexpr holder numbers = 2 * anonymous_owner;
-static_assert(alignof(flow) >= numbers, "a flow's address is a value of a word_queue, and even");
+inline constexpr lock_owner anonymous_owner = atomic_wait_queue::unit;
+inline constexpr lock_owner numbers = 2 * anonymous_owner;
+static_assert(alignof(flow) >= numbers,
+              "a flow's address is a value of a atomic_wait_queue, and even");
 
-inline holder holder_of(const flow* f) noexcept { return reinterpret_cast<holder>(f); }
-inline holder holder_of(const thread_executor& t) noexcept {
+inline lock_owner lock_owner_of(const flow* f) noexcept { return reinterpret_cast<lock_owner>(f); }
+inline lock_owner lock_owner_of(const thread_executor& t) noexcept {
     return t.number() * numbers | anonymous_owner;
 }
 
 // The plain thread that runs here, or anonymous_owner.
-holder holder_without_flow() noexcept;
+lock_owner lock_owner_without_flow() noexcept;
 
 // The agent that runs here, for a call without co_await.
-inline holder holder_here() noexcept {
+inline lock_owner lock_owner_here() noexcept {
     const flow* f = current_flow();
-    return f != nullptr ? holder_of(f) : holder_without_flow();
+    return f != nullptr ? lock_owner_of(f) : lock_owner_without_flow();
 }
 
 // The coroutine that runs here: its flow, if that flow cannot block and is therefore a task's; else
 // anonymous_owner.
-inline holder holder_in_coroutine() noexcept {
+inline lock_owner lock_owner_in_coroutine() noexcept {
     const flow* f = current_flow();
-    return f != nullptr && f->kind->suspend == nullptr ? holder_of(f) : anonymous_owner;
+    return f != nullptr && f->kind->suspend == nullptr ? lock_owner_of(f) : anonymous_owner;
 }
 
 // The agent that waits by w: a coroutine, or a flow that blocks, if w runs that flow's own handle.
-inline holder holder_of(const waiter& w) noexcept {
+inline lock_owner lock_owner_of(const waiter& w) noexcept {
     const flow* f = w.of;
     if (f == nullptr) return anonymous_owner;
     if (f->kind->suspend != nullptr && w.handle != f->handle) return anonymous_owner;
     if (const thread_executor* const t = thread_executor::of_own(*f)) [[unlikely]]
-        return holder_of(*t);
-    return holder_of(f);
+        return lock_owner_of(*t);
+    return lock_owner_of(f);
 }
 
 // The flow that runs here has locked (n = 1) or unlocked (n = -1) a lock. A flow that ends while it
@@ -79,7 +80,7 @@ void count_failed_try(std::source_location place) noexcept;
 
 // Aborts. The message has `what` (an object and a rule: "unlock of a mutex"), the agent `by`,
 // and after `but` the agent `other`, if it is not 0.
-[[noreturn]] void fail_not_owner(const char* what, holder by, const char* but, holder other,
+[[noreturn]] void fail_not_owner(const char* what, lock_owner by, const char* but, lock_owner other,
                                  std::source_location place) noexcept;
 
 }  // namespace weft::detail

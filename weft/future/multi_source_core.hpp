@@ -1,5 +1,5 @@
-// prompted: the turns of a future that has several causes: an awaited future, a deadline, an event,
-// a stop.
+// multi_source_core: the turns of a future that has several causes: an awaited future, a deadline,
+// an event, a stop.
 //
 // Design: one word holds all requests for a turn: causes, which are bits, and a stack of the
 // members that have ended. The request that makes the word non-zero posts the turn, and the turn
@@ -76,7 +76,7 @@ struct multi_source_core {
         }
         core.publish();
         over = true;
-        if (word_.load(std::memory_order_acquire) == 0) let_go(&core);  // pairs with prompt(). P2
+        if (word_.load(std::memory_order_acquire) == 0) release(&core);  // pairs with prompt(). P2
     }
 
 private:

@@ -1,4 +1,4 @@
-// word_queue: the state of a lock, a count or an event, with an internal lock and a queue of
+// atomic_wait_queue: the state of a lock, a count or an event, with an internal lock and a queue of
 // waiters.
 //
 // Design: state and lock are one word. A caller that finds no waiter changes the state by one
@@ -26,7 +26,7 @@
 //   q.unlock(next != nullptr ? v : 0);
 //   if (next != nullptr) next->owner->wake();
 //
-// Model: test/model/word_queue_test.cpp
+// Model: test/model/atomic_wait_queue_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -37,30 +37,30 @@
 
 namespace weft::detail {
 
-class word_queue;
+class atomic_wait_queue;
 
-// A wait in one word_queue.
+// A wait in one atomic_wait_queue.
 struct queue_node : wait_node {
-    word_queue* queue = nullptr;
+    atomic_wait_queue* queue = nullptr;
     // Written under the lock. True: the waiter has the awaited object and is responsible for it.
     bool given = false;
 
-    // Call under the queue's lock. A withdrawal of the wait takes this node out of the queue.
-    void enlist(waiter& w, word_queue& q, const char* what) noexcept;
+    // Call under the queue's lock. A cancel of the wait takes this node out of the queue.
+    void enlist(waiter& w, atomic_wait_queue& q, const char* what) noexcept;
 };
 
-class word_queue {
+class atomic_wait_queue {
 public:
     using word = std::uintptr_t;
     static constexpr word busy = 1;
     static constexpr word waiters = 2;
     static constexpr word unit = 4;  // values are multiples of it
 
-    explicit constexpr word_queue(word value) noexcept : word_(value) {}
-    word_queue(const word_queue&) = delete;
-    word_queue& operator=(const word_queue&) = delete;
-    ~word_queue() {
-        WEFT_ASSERT_AT((load() & waiters) == 0, "what somebody waits for is destroyed",
+    explicit constexpr atomic_wait_queue(word value) noexcept : word_(value) {}
+    atomic_wait_queue(const atomic_wait_queue&) = delete;
+    atomic_wait_queue& operator=(const atomic_wait_queue&) = delete;
+    ~atomic_wait_queue() {
+        WEFT_ASSERT_AT((load() & waiters) == 0, "an object is destroyed while it has waiters",
                        unknown_place);
     }
 
@@ -110,7 +110,7 @@ public:
     void claim_all(wait_list& into) noexcept {
         while (queue_node* n = claim_first()) into.push_back(*n);
     }
-    // n is in the queue, or its wait was claimed for a withdrawal: Q4.
+    // n is in the queue, or its wait was claimed for a cancel: Q4.
     void remove(queue_node& n) noexcept {
         if (n.linked()) nodes_.remove(n);
     }
