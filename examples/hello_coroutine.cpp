@@ -4,7 +4,6 @@
 //
 //   build/release/examples/hello_coroutine
 
-// [program]
 #include <cstdio>
 
 #include "weft/coroutine/coroutine.hpp"
@@ -15,6 +14,7 @@ struct guest {
 };
 
 int main() {
+    // [kill]
     weft::coroutine<> c([] {
         guest g;
         std::puts("one");
@@ -23,6 +23,6 @@ int main() {
     });
     c.resume();
     c.kill();  // as would ~coroutine
+    // [/kill]
     return left == 1 && c.done() ? 0 : 1;
 }
-// [/program]

@@ -2,7 +2,7 @@
 //
 // Shows: a file sent without a copy (send_file); a directory read in batches; a time limit for each
 // request and for each MiB of an answer; a bound on the connections that are served at once; a
-// system call that weft has no name for, made on a thread that may block (weft::blocking).
+// system call that weft has no name for, made on a thread that may block (weft::run_blocking).
 //
 //   build/release/examples/file_server . 127.0.0.1:8080 &  curl http://127.0.0.1:8080/README.md
 //
@@ -55,7 +55,7 @@ struct opened {
     int error = 0;
 };
 opened open_beneath(int folder, const std::string& path) {
-    return weft::blocking([&] {
+    return weft::run_blocking([&] {
         ::open_how how = {};
         how.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;  // no wait for the other end of a FIFO
         how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;

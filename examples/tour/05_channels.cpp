@@ -18,6 +18,7 @@
 using namespace std::chrono_literals;
 
 // The same in a task, until the channel is closed and empty.
+// [select]
 weft::task<int> sum_of(weft::channel<int>& orders) {
     int sum = 0;
     bool closed = false;
@@ -26,6 +27,7 @@ weft::task<int> sum_of(weft::channel<int>& orders) {
                                     weft::on_closed(orders, [&] { closed = true; }));
     co_return sum;
 }
+// [/select]
 
 int main() {
     return weft::run([] {

@@ -48,9 +48,11 @@ weft::result<std::string> load_in_a_fiber(database& d, int key) {
     }
 }
 
+// [timeout]
 weft::task<std::string> load_in_a_task(database& d, int key) {
     co_return (co_await weft::with_timeout(d.query(key), 250ms)).value();
 }
+// [/timeout]
 
 // A deadline around all of it, nearer than those within.
 weft::task<bool> is_late(database& d) {

@@ -49,17 +49,18 @@ int milliseconds_until(weft::time_point t) {
     return static_cast<int>(std::clamp<long long>(left.count(), 0, 60'000));
 }
 
-// [embedding]
 // The program's other descriptors are left out here.
 void run_in_epoll(weft::loop& l, const weft::fiber& until) {
     const int set = ::epoll_create1(EPOLL_CLOEXEC);
     ::epoll_event event{};
     event.events = EPOLLIN;
+    // [embedding]
     ::epoll_ctl(set, EPOLL_CTL_ADD, l.native_handle(), &event);
     while (!until.done()) {
         ::epoll_wait(set, &event, 1, milliseconds_until(l.next_deadline()));
         l.run_once(l.now());  // does not wait
     }
+    // [/embedding]
     ::close(set);
 }
 
@@ -69,7 +70,6 @@ void run_in_frames(weft::loop& l, const weft::fiber& until) {
         l.run_until_idle(weft::after(l.now(), 2ms));  // the rest of the frame time
     }
 }
-// [/embedding]
 
 int main() {
     weft::loop l(weft::make_io_driver());
