@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "test/support/begun.hpp"
 #include "test/support/gate.hpp"
 #include "weft/base/block_cache.hpp"
 #include "weft/fiber/fiber.hpp"
@@ -210,23 +211,6 @@ TEST(fiber_core, with_a_wake_in_progress_runs_beside_an_endless_yielder) {
     EXPECT_TRUE(has_passed);
 }
 
-// A coroutine that runs from its call on, and belongs to the caller.
-struct begun {
-    struct promise_type {
-        begun get_return_object() {
-            return {std::coroutine_handle<promise_type>::from_promise(*this)};
-        }
-        std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_always final_suspend() noexcept { return {}; }
-        void return_void() {}
-        void unhandled_exception() { std::terminate(); }
-    };
-    begun(std::coroutine_handle<promise_type> h) : handle(h) {}
-    begun(begun&&) = delete;
-    ~begun() { handle.destroy(); }
-    std::coroutine_handle<promise_type> handle;
-};
-
 TEST(fiber_core, killed_while_ready_with_a_nested_wait_never_resumes) {
     testing::gate g;
     std::optional<loop> l(std::in_place);
@@ -238,7 +222,9 @@ TEST(fiber_core, killed_while_ready_with_a_nested_wait_never_resumes) {
                 ~at_end() { gone = true; }
             } const a{is_gone};
             const shield from_the_end;
-            const begun waits = [](testing::gate& g) -> begun { co_await g.async_pass(); }(g);
+            const testing::begun waits = [](testing::gate& g) -> testing::begun {
+                co_await g.async_pass();
+            }(g);
             for (;;) {
                 EXPECT_FALSE(is_gone);
                 this_fiber::yield();

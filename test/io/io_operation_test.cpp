@@ -8,12 +8,16 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
 
 #include "test/io/drivers.hpp"
+#include "test/support/begun.hpp"
 #include "weft/wait/await.hpp"
+#include "weft/wait/shield.hpp"
+#include "weft/wait/timeout_scope.hpp"
 
 namespace {
 
@@ -182,6 +186,64 @@ TEST_P(an_io_operation, leaves_its_queue_when_stopped_as_its_deadline_moves) {
         EXPECT_TRUE(c.client.write_all(weft::bytes_of("y")));
         std::string next(8, 0);
         EXPECT_EQ(c.server.read(weft::testing::room(next)).value_or(0), 1u);
+    });
+}
+
+// The timer of a deadline that has moved on asks a ring for the end of its call, and a stop comes
+// before the ring has answered.
+TEST_P(an_io_operation, reports_a_stop_that_comes_as_its_deadline_moves) {
+    run([] {
+        weft::testing::connection c = weft::testing::connected();
+        c.server.set_options({.read_timeout = 200ms, .min_read_bytes_per_second = 10});
+        const weft::time_point began = weft::steady_now();
+        weft::fiber reader([&] {
+            std::string some(100, 0);
+            const weft::transfer_result t = c.server.read_exact(weft::testing::room(some));
+            EXPECT_EQ(t.bytes, 1u);
+            EXPECT_EQ(t.error, std::errc::operation_canceled);
+        });
+        weft::fiber stopper([&] {
+            weft::this_fiber::sleep_until(began + 190ms);
+            reader.request_stop();
+        });
+        weft::this_fiber::sleep_until(began + 100ms);
+        EXPECT_TRUE(c.client.write_all(weft::bytes_of("x")));
+        weft::this_fiber::sleep_until(began + 170ms);
+        std::this_thread::sleep_until(began + 230ms);  // both timers are due in one round
+        stopper.join();
+        reader.join();
+    });
+}
+
+// A coroutine reads beside the waits of its fiber. The deadline of a scope that has ended asks for
+// the end of a wait that goes on, as some bytes have come by then.
+TEST_P(an_io_operation, is_stopped_after_the_deadline_of_an_ended_scope) {
+    run([] {
+        weft::testing::connection c = weft::testing::connected();
+        weft::fiber f([&] {
+            bool done = false;
+            std::optional<weft::timeout_scope> limit(std::in_place, 20ms);
+            const weft::testing::begun reads = [](weft::tcp_stream& s,
+                                                  bool& done) -> weft::testing::begun {
+                std::string three(3, 0);
+                static_cast<void>(co_await s.async_read_exact(weft::testing::room(three)));
+                done = true;
+            }(c.server, done);
+            limit.reset();
+            EXPECT_EQ(::send(c.client.native_handle(), "x", 1, MSG_NOSIGNAL), 1);
+            std::this_thread::sleep_for(30ms);
+            try {
+                weft::this_fiber::sleep_for(1h);
+            } catch (const weft::stopped& s) {
+                EXPECT_EQ(s.reason, weft::stop_reason::user);
+            }
+            const weft::shield until_the_end;
+            weft::this_fiber::sleep_for(20ms);
+            EXPECT_TRUE(done);
+        });
+        weft::this_fiber::sleep_for(60ms);
+        f.request_stop();
+        f.join();
     });
 }
 

@@ -212,8 +212,9 @@ std::error_code io_operation::error_of(const waiter* w, wait_status how) const n
     if (through_)
         return error_ == was_closed ? make_error_code(errc::closed)
                                     : std::error_code(error_, std::system_category());
-    if (how == wait_status::timed_out || (w != nullptr && w->is_late()))
-        return std::make_error_code(std::errc::timed_out);
+    // A timer may be of a pause, or of a deadline that has moved on.
+    const bool late = w != nullptr && w->is_late() && has_deadline_ && deadline_ <= now();
+    if (how == wait_status::timed_out || late) return std::make_error_code(std::errc::timed_out);
     return std::make_error_code(std::errc::operation_canceled);
 }
 

@@ -63,6 +63,8 @@ void waiter::on_deadline(timer_node& t) noexcept {
 bool waiter::rearm(time_point until, bool reports_stop) noexcept {
     state_.rearm();
     late_ = false;
+    reason_ =
+        stop_reason::none;  // it did not end the wait; if the stop is in force still, see below
     if (of == nullptr || of->pending_flags == 0) {
         if (until == never && !is_armed()) [[likely]]
             return true;
