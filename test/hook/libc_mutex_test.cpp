@@ -253,7 +253,7 @@ TEST(libc_mutex, owned_by_a_fiber_blocks_threads) {
     EXPECT_TRUE(locked);
 }
 
-// Its destructors lock it, and cannot wait.
+// Its destructors unlock it, and cannot wait.
 TEST(libc_mutex, is_unlocked_by_the_destructors_of_a_killed_fiber) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     {

@@ -1,5 +1,5 @@
 // weft/sync's locks, counts and events, by the calls that a fiber makes, under the interleavings of
-// a few agents. All of them are a atomic_wait_queue; atomic_wait_queue_test.cpp has its walks with
+// a few agents. Each of them is an atomic_wait_queue; atomic_wait_queue_test.cpp has its walks with
 // deadlines, stops and ends of frames. Here are the ways past the queue's lock that each type has
 // of its own. The walks are bounded by deviations.
 #include <gtest/gtest.h>

@@ -57,7 +57,7 @@ void use_up_memory() {
 }
 
 // Only a wait on a stack that is shared takes memory.
-TEST(weft_sleep, fails_with_ENOMEM_without_memory_to_wait) {
+TEST(weft_sleep, of_usleep_and_poll_fails_with_ENOMEM_without_memory) {
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer needs its address space";
     const auto sleeps = [] {
         weft_stacks_t* stacks = nullptr;

@@ -1,5 +1,5 @@
 // begun: a coroutine that runs from its call on, in the caller's flow, and belongs to the caller:
-// what it waits for stands beside the waits of the caller.
+// its waits are beside the waits of the caller.
 //
 //   const weft::testing::begun b = [](weft::testing::gate& g) -> weft::testing::begun {
 //       co_await g.async_pass();

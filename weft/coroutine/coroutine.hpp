@@ -221,9 +221,9 @@ private:
             detail::resume_held(control_);
             return {};
         } else {
-            struct release {
+            struct end_hold {
                 detail::control* c;
-                ~release() {
+                ~end_hold() {
                     if (c->word.state() == coroutine_state::running)
                         c->word.set(coroutine_state::suspended);
                 }

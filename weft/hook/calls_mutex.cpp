@@ -1,6 +1,6 @@
 // Mutexes of pthreads: a fiber's are handled by libc_mutex, a thread's by libc. With
-// options::pthreads off all are libc's, and owned by the thread; the count that a fiber holds is
-// counted, so that a fiber which waits while it holds one is found (a pin).
+// options::pthreads off all are libc's, and owned by the thread. Those that a fiber owns are
+// counted even so, and a fiber that waits while it owns one is found (a pin).
 //
 // Model: none, libc_mutex has the words.
 

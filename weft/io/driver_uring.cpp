@@ -50,7 +50,7 @@ using detail::watcher_set;
 // The key of a result: the address of a request, whose low three bits are zero; or one of these
 // tags, tag_entry with fd and generation above it; or a key of uring_accepts. A pending
 // cancellation is stored by the same key, by tag_calls with fd and generation, or by the address of
-// an prefetched_accepts with tag_listener.
+// a prefetched_accepts with tag_listener.
 constexpr std::uint64_t tag_wake_fd = 1;
 constexpr std::uint64_t tag_nobody = detail::uring_accepts::tag_nobody;
 constexpr std::uint64_t tag_listener = 4;

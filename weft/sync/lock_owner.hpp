@@ -30,7 +30,7 @@ using lock_owner = std::uintptr_t;
 inline constexpr lock_owner anonymous_owner = atomic_wait_queue::unit;
 inline constexpr lock_owner numbers = 2 * anonymous_owner;
 static_assert(alignof(flow) >= numbers,
-              "a flow's address is a value of a atomic_wait_queue, and even");
+              "a flow's address is a value of an atomic_wait_queue, and even");
 
 inline lock_owner lock_owner_of(const flow* f) noexcept { return reinterpret_cast<lock_owner>(f); }
 inline lock_owner lock_owner_of(const thread_executor& t) noexcept {

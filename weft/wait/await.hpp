@@ -175,7 +175,8 @@ WEFT_ALWAYS_INLINE auto block_in_place(std::source_location place, Args... args)
 }
 
 // While a destructor runs because of an exception, the awaited object is not stopped. A wait can
-// detect that by itself (waiter::admit), but not a wait that a coroutine reaches in a later turn.
+// detect that by itself (waiter::may_begin), but not a wait that a coroutine reaches in a later
+// turn.
 class unwinding_shield {
 public:
     explicit unwinding_shield(flow& f) noexcept : flow_(f), held_(std::uncaught_exceptions() != 0) {

@@ -12,7 +12,8 @@ namespace {
 
 constinit thread_local thread_executor* host = nullptr;
 
-// If a destructor of another thread-local asks for the host later, it gets one that is never ended.
+// If a destructor of another thread-local asks for the thread's executor later, it gets one that is
+// never ended.
 WEFT_COLD void make_host() noexcept {
     host = new (std::nothrow) thread_executor;
     if (host == nullptr)

@@ -28,7 +28,7 @@ public:
     thread_executor& operator=(const thread_executor&) = delete;
 
     flow& own_flow() noexcept { return flow_; }
-    // The host whose own flow f is; null: f is not a thread's.
+    // The thread_executor whose own flow f is; null: f is not a thread's.
     static const thread_executor* of_own(const flow& f) noexcept {
         return f.kind == &kind ? &static_cast<const thread_flow&>(f).of : nullptr;
     }
