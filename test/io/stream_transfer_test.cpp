@@ -229,6 +229,88 @@ TEST_P(a_transfer, that_completes_at_once_reports_the_kernels_result) {
     });
 }
 
+// Whether f() was through before another fiber of the loop had a turn.
+template <class F>
+bool is_through_in_one_turn(F f) {
+    bool other_ran = false;
+    fiber other([&] { other_ran = true; });
+    f();
+    const bool is = !other_ran;
+    other.join();
+    return is;
+}
+
+TEST_P(a_transfer, that_sends_into_room_keeps_the_turn) {
+    run([] {
+        connection c = connected();
+        EXPECT_TRUE(
+            is_through_in_one_turn([&] { EXPECT_TRUE(c.server.write_all(bytes_of("a"))); }));
+        EXPECT_TRUE(is_through_in_one_turn([&] { EXPECT_TRUE(c.server.write(bytes_of("b"))); }));
+        EXPECT_TRUE(is_through_in_one_turn(
+            [&] { EXPECT_TRUE(weft::await(c.server.async_write_all(bytes_of("c")))); }));
+        EXPECT_TRUE(is_through_in_one_turn(
+            [&] { EXPECT_TRUE(weft::await(c.server.async_write(bytes_of("d")))); }));
+        std::string back(4, 0);
+        EXPECT_TRUE(c.client.read_exact(room(back)));
+        EXPECT_EQ(back, "abcd");
+    });
+}
+
+TEST_P(a_transfer, keeps_the_turn_again_after_one_that_waited_for_room) {
+    run([] {
+        connection c = connected();
+        const std::string text = weft::testing::bytes_unlike(8 << 20);
+        fiber writer([&] { EXPECT_TRUE(c.server.write_all(bytes_of(text))); });
+        std::string back(text.size(), 0);
+        EXPECT_TRUE(c.client.read_exact(room(back)));
+        writer.join();
+        EXPECT_TRUE(
+            is_through_in_one_turn([&] { EXPECT_TRUE(c.server.write_all(bytes_of("a"))); }));
+    });
+}
+
+TEST_P(a_transfer, of_a_stopped_fiber_reports_that_the_stream_is_closed) {
+    run([] {
+        connection c = connected();
+        c.server.close();
+        fiber stopped([&] {
+            while (!weft::this_fiber::get_stop_token().stop_requested()) weft::this_fiber::yield();
+            std::array<std::byte, 8> b;
+            EXPECT_EQ(c.server.read(b).error(), weft::errc::closed);
+            EXPECT_EQ(weft::await(c.server.async_read(b)).error(), weft::errc::closed);
+            EXPECT_EQ(c.server.write(bytes_of("a")).error(), weft::errc::closed);
+            EXPECT_EQ(weft::await(c.server.async_write(bytes_of("a"))).error(), weft::errc::closed);
+            EXPECT_EQ(c.server.write_all(bytes_of("a")).error, weft::errc::closed);
+        });
+        weft::this_fiber::yield();
+        stopped.request_stop();
+        stopped.join();
+    });
+}
+
+TEST_P(a_transfer, that_was_stopped_as_it_waited_for_room_leaves_the_direction_to_others) {
+    run([] {
+        connection c = connected();
+        c.server.set_options({.write_timeout = 1ms});
+        const std::string text(8 << 20, 'x');
+        for (const bool whole : {true, false}) {
+            fiber writer([&] {
+                // Twice: the first may find room for a part.
+                for (int i = 0; i != 2; ++i) {
+                    if (whole)
+                        static_cast<void>(c.server.write_all(bytes_of(text)));
+                    else
+                        static_cast<void>(c.server.write(bytes_of(text)));
+                }
+            });
+            weft::this_fiber::yield();
+            writer.request_stop();
+            writer.join();
+            EXPECT_EQ(c.server.write_all(bytes_of(text)).error, std::errc::timed_out);
+        }
+    });
+}
+
 TEST_P(a_transfer, of_a_plain_thread_waits_as_one_of_a_fiber) {
     connection c;
     run([&] { c = connected(); });

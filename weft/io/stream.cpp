@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "weft/base/errc.hpp"
 #include "weft/io/file.hpp"
 
 namespace weft {
@@ -231,29 +232,28 @@ namespace {
 using detail::io_entry;
 using detail::stream_core;
 
+// The call was not made, and the caller does not have the turn: an operation has to decide.
+constexpr std::int64_t not_tried = INT64_MIN + 1;
+static_assert(not_tried != io_entry::was_closed);
+
 // Makes a call before there is an operation for it, in the turn that it takes and keeps. Usually
 // the call moves all the bytes, and the fields of an operation, in cold lines of the stack, need
-// not be written. -EAGAIN: the operation has to decide, and the caller does not have the turn.
+// not be written. What the call returned, -EAGAIN if it would wait, was_closed or not_tried.
 template <class F>
 WEFT_ALWAYS_INLINE std::int64_t at_once(stream_core& c, bool reads, const std::size_t& bytes,
                                         F call) noexcept {
     const descriptor_ref& of = c.owned.ref();
-    const io_driver* const d = detail::io_driver_here();
-    if ((d != nullptr && d->completes()) || !of || bytes == 0) [[unlikely]]
-        return -EAGAIN;
+    if (!of || bytes == 0) [[unlikely]]
+        return not_tried;
     // Relaxed, both: a turn publishes no data.
     if (c.turn(reads).exchange(true, std::memory_order_relaxed)) [[unlikely]]
-        return -EAGAIN;
+        return not_tried;
     io_entry& e = of.entry();
     const std::uint64_t flag = reads ? io_entry::readable : io_entry::writable;
-    const std::int64_t n = e.try_call(of.generation(), flag, bytes, [&]() -> std::int64_t {
+    return e.try_call(of.generation(), flag, bytes, [&]() -> std::int64_t {
         const ::ssize_t moved = call(e.number);
         return moved >= 0 ? moved : errno == EWOULDBLOCK ? -EAGAIN : -errno;
     });
-    if (n != -EAGAIN && n != io_entry::was_closed) [[likely]]
-        return n;
-    c.turn(reads).store(false, std::memory_order_relaxed);
-    return -EAGAIN;
 }
 // Ends the turn.
 void release(stream_core& c, bool reads) noexcept {
@@ -267,9 +267,24 @@ WEFT_ALWAYS_INLINE std::int64_t send_at_once(stream_core& c,
         return ::send(number, from.data(), bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
     });
 }
+std::error_code error_of(std::int64_t n) noexcept {
+    if (n == io_entry::was_closed) return make_error_code(errc::closed);
+    return {static_cast<int>(-n), std::system_category()};
+}
 result<std::size_t> moved_or_error(std::int64_t n) noexcept {
-    if (n < 0) return failure(std::error_code(static_cast<int>(-n), std::system_category()));
+    if (n < 0) return failure(error_of(n));
     return static_cast<std::size_t>(n);
+}
+bool has_to_wait(std::int64_t n) noexcept { return n == -EAGAIN || n == not_tried; }
+// Whether the operation that is to wait is made in the turn that at_once() has kept. Not for a flow
+// on a shared stack, for which there may be no memory for an operation, that is nothing to end the
+// turn.
+bool keeps_turn(stream_core& c, bool reads, std::int64_t n) noexcept {
+    if (n == not_tried) return false;
+    if (!detail::is_on_shared_stack()) [[likely]]
+        return true;
+    release(c, reads);
+    return false;
 }
 
 WEFT_ALWAYS_INLINE std::int64_t receive_at_once(stream_core& c,
@@ -282,12 +297,19 @@ WEFT_ALWAYS_INLINE std::int64_t receive_at_once(stream_core& c,
 WEFT_NOINLINE result<std::size_t> read_now(stream_core& c, std::span<std::byte> into,
                                            std::source_location place) {
     const std::int64_t n = receive_at_once(c, into);
-    if (n != -EAGAIN) [[likely]] {
-        release(c, true);
-        return moved_or_error(n);
-    }
-    // TODO(perf): it lets go of its turn, and takes it again (test/locked/expected.txt).
-    return detail::block_in_place<detail::read_transfer>(place, std::ref(c), into);
+    if (has_to_wait(n)) [[unlikely]]
+        return detail::block_in_place<detail::read_transfer>(place, std::ref(c), into,
+                                                             n != not_tried);
+    release(c, true);
+    return moved_or_error(n);
+}
+// Whether a look is known to find nothing, or is left to the driver, which is given the call.
+WEFT_ALWAYS_INLINE bool has_no_look(const descriptor_ref& of) noexcept {
+    if (!of) [[unlikely]]
+        return false;
+    if (of.entry().is_unready(of.generation(), io_entry::readable)) return true;
+    const io_driver* const d = detail::io_driver_here();
+    return d != nullptr && d->completes() && of.is_open();
 }
 
 // In a frame of its own, which the caller does not need, as it usually need not wait.
@@ -310,17 +332,18 @@ WEFT_ALWAYS_INLINE auto block_outside(std::source_location place, Args... args) 
 
 result<std::size_t> stream::read_here(std::span<std::byte> into, place_t place) {
     stream_core& c = core();
-    const descriptor_ref& of = c.owned.ref();
-    if (!of || !of.entry().is_unready(of.generation(), io_entry::readable)) [[unlikely]]
+    if (!has_no_look(c.owned.ref())) [[unlikely]]
         return read_now(c, into, place);
     return detail::block_in_place<detail::read_transfer>(place, std::ref(c), into);
 }
 result<std::size_t> stream::read_apart(std::span<std::byte> into, place_t place) {
     stream_core& c = core();
     const std::int64_t n = receive_at_once(c, into);
-    if (n == -EAGAIN)
+    if (has_to_wait(n)) {
+        if (n != not_tried) release(c, true);
         return detail::block_apart<detail::read_transfer>(*current_flow(), place, std::ref(c),
                                                           into);
+    }
     release(c, true);
     return moved_or_error(n);
 }
@@ -344,8 +367,9 @@ result<std::size_t> stream::read_until(std::string& text, std::string_view mark,
 result<std::size_t> stream::write(std::span<const std::byte> from, place_t place) {
     stream_core& c = core();
     const std::int64_t n = send_at_once(c, from);
-    if (n == -EAGAIN) [[unlikely]]
-        return block_outside<detail::write_transfer>(place, std::ref(c), from);
+    if (has_to_wait(n)) [[unlikely]]
+        return block_outside<detail::write_transfer>(place, std::ref(c), from,
+                                                     keeps_turn(c, false, n));
     release(c, false);
     return moved_or_error(n);
 }
@@ -353,15 +377,16 @@ result<std::size_t> stream::write(std::span<const std::byte> from, place_t place
 transfer_result stream::write_all(std::span<const std::byte> from, place_t place) {
     stream_core& c = core();
     const std::int64_t n = send_at_once(c, from);
-    if (n == -EAGAIN) [[unlikely]]
-        return block_outside<detail::write_all_transfer>(place, std::ref(c), from);
+    if (has_to_wait(n)) [[unlikely]]
+        return block_outside<detail::write_all_transfer>(place, std::ref(c), from,
+                                                         keeps_turn(c, false, n));
     if (n >= 0 && static_cast<std::size_t>(n) < from.size()) [[unlikely]]
         // Here on a shared stack too: if there is no memory for a wait, the operation ends its
         // turn.
         return detail::block_here<detail::write_all_transfer>(place, std::ref(c), from,
                                                               static_cast<std::size_t>(n));
     release(c, false);
-    if (n < 0) return {0, std::error_code(static_cast<int>(-n), std::system_category())};
+    if (n < 0) return {0, error_of(n)};
     return {from.size(), {}};
 }
 

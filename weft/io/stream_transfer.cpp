@@ -123,6 +123,12 @@ bool stream_transfer::completed(const waiter& w) noexcept {
     if (n == -ECANCELED && (w.reason() != stop_reason::none || w.is_late())) return true;
     const bool polled = std::exchange(given.poll_first, false);
     if (n <= 0 && !core_->owned.ref().is_open()) return failed(was_closed);
+    // An attempt here found no room, and nothing watches for it: if all was sent there is some, and
+    // the next attempt is made here again.
+    if (!reads_ && n > 0 && static_cast<std::size_t>(n) == left_) {
+        const descriptor_ref& of = core_->owned.ref();
+        of.entry().notify(of.generation(), io_entry::writable);
+    }
     if (n == -EAGAIN) {
         given.poll_first = true;  // the fd is a nonblocking one
     } else if (n == -EINTR || n == -ECANCELED) {

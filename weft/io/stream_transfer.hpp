@@ -18,7 +18,7 @@
 //
 //   const auto n = co_await s.async_read(buffer);
 //
-// Model: none, the line is io_entry's, and the rest is the party's own.
+// Model: none, the line is io_entry's, and the rest is the waiter's own.
 #pragma once
 
 #include <sys/socket.h>
@@ -87,7 +87,9 @@ public:
         const descriptor_ref& of = core_->owned.ref();
         if (left_ == 0 && of.is_open()) [[unlikely]]
             return through_ = true;
-        if (giver() != nullptr) return false;
+        // A driver is given a read, since a look would mostly find nothing; room to write is mostly
+        // there, and a call costs less here than in a ring.
+        if (reads_ && giver() != nullptr) return !of.is_open() && failed(of ? was_closed : EBADF);
         // The frequent outcome: the entry knows that there is nothing.
         if (of && of.entry().is_unready(of.generation(), flag())) return false;
         return attempt();
@@ -110,6 +112,7 @@ protected:
         has_turn_ = true;
         static_cast<void>(progress(static_cast<std::int64_t>(count)));
     }
+    void keep_turn(bool has_turn) noexcept { has_turn_ = has_turn; }
     transfer_result outcome(const waiter* w, wait_status how) noexcept {
         release();
         if (through_ && error_ == 0) [[likely]]
@@ -184,10 +187,15 @@ private:
     transfer_room* room_;    // while it waits
 };
 
+// `has_turn`: the caller has taken the turn, and the operation ends it.
 class read_transfer : public stream_transfer {
 public:
     read_transfer(stream_core& c, std::span<std::byte> into) noexcept
         : stream_transfer(c, true, into.data(), into.size(), false) {}
+    read_transfer(stream_core& c, std::span<std::byte> into, bool has_turn) noexcept
+        : read_transfer(c, into) {
+        keep_turn(has_turn);
+    }
     result<std::size_t> take(const waiter* w, wait_status how) noexcept { return some(w, how); }
 };
 
@@ -195,6 +203,10 @@ class write_transfer : public stream_transfer {
 public:
     write_transfer(stream_core& c, std::span<const std::byte> from) noexcept
         : stream_transfer(c, false, const_cast<std::byte*>(from.data()), from.size(), false) {}
+    write_transfer(stream_core& c, std::span<const std::byte> from, bool has_turn) noexcept
+        : write_transfer(c, from) {
+        keep_turn(has_turn);
+    }
     result<std::size_t> take(const waiter* w, wait_status how) noexcept { return some(w, how); }
 };
 
@@ -202,6 +214,10 @@ class write_all_transfer : public stream_transfer {
 public:
     write_all_transfer(stream_core& c, std::span<const std::byte> from) noexcept
         : stream_transfer(c, false, const_cast<std::byte*>(from.data()), from.size(), true) {}
+    write_all_transfer(stream_core& c, std::span<const std::byte> from, bool has_turn) noexcept
+        : write_all_transfer(c, from) {
+        keep_turn(has_turn);
+    }
     // In the turn to write that the caller has, in which it has sent the first `sent` bytes.
     write_all_transfer(stream_core& c, std::span<const std::byte> from, std::size_t sent) noexcept
         : write_all_transfer(c, from) {
