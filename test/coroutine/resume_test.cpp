@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cfenv>
+#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -321,6 +323,139 @@ TEST(switch_to, keeps_a_handled_exception_with_its_coroutine) {
     a.resume();
     a.resume();
     EXPECT_TRUE(a.done());
+}
+
+// A coroutine without a handle.
+class bare_one {
+public:
+    template <class Body>
+    explicit bare_one(Body body, fp_environment fp = fp_environment::own)
+        : c_(detail::make<void()>(body, {.fp = fp})) {}
+    bare_one(const bare_one&) = delete;
+    bare_one& operator=(const bare_one&) = delete;
+    ~bare_one() { detail::destroy(c_); }
+    detail::control& operator*() const noexcept { return *c_; }
+    coroutine_state state() const noexcept { return c_->word.state(); }
+    detail::control* resume() {
+        return detail::resume(c_, nullptr, std::source_location::current());
+    }
+
+private:
+    detail::control* c_;
+};
+
+TEST(continue_instead, comes_back_to_the_resumer_as_the_one_that_was_continued) {
+    std::string seen;
+    bare_one b([&] {
+        seen += 'b';
+        this_coroutine::yield();
+        seen += 'B';
+        this_coroutine::yield();
+        seen += '!';
+    });
+    bare_one a([&] {
+        seen += 'a';
+        ASSERT_TRUE(detail::may_continue_instead(*b));
+        detail::continue_instead(*b);
+        seen += 'A';
+    });
+    EXPECT_EQ(b.resume(), &*b);
+    EXPECT_EQ(a.resume(), &*b);
+    EXPECT_EQ(seen, "baB");
+    EXPECT_EQ(a.state(), coroutine_state::suspended);
+    EXPECT_EQ(b.state(), coroutine_state::suspended);
+    EXPECT_EQ(a.resume(), &*a);
+    EXPECT_EQ(a.state(), coroutine_state::done);
+    EXPECT_EQ(b.resume(), &*b);
+    EXPECT_EQ(b.state(), coroutine_state::done);
+    EXPECT_EQ(seen, "baBA!");
+}
+
+TEST(continue_instead, leaves_the_end_and_the_error_to_the_one_that_was_continued) {
+    bare_one b([] {
+        this_coroutine::yield();
+        throw std::runtime_error("b");
+    });
+    bare_one a([&] {
+        this_coroutine::yield();
+        detail::continue_instead(*b);
+    });
+    b.resume();
+    a.resume();
+    EXPECT_THROW(a.resume(), std::runtime_error);
+    EXPECT_EQ(b.state(), coroutine_state::done);
+    EXPECT_EQ(a.state(), coroutine_state::suspended);
+    a.resume();
+    EXPECT_EQ(a.state(), coroutine_state::done);
+}
+
+TEST(continue_instead, can_be_ended_by_a_kill) {
+    tally t;
+    bare_one b([] {
+        this_coroutine::yield();
+        this_coroutine::yield();
+    });
+    bare_one a([&] {
+        counted local(t, 'a');
+        detail::continue_instead(*b);
+    });
+    b.resume();
+    a.resume();
+    EXPECT_TRUE(detail::kill(&*a, std::source_location::current()));
+    EXPECT_EQ(t.deaths, "a");
+    EXPECT_EQ(a.state(), coroutine_state::killed);
+}
+
+TEST(continue_instead, keeps_the_floating_point_environment_of_each) {
+    const auto before = std::fegetround();
+    bare_one b([] {
+        std::fesetround(FE_UPWARD);
+        this_coroutine::yield();
+        EXPECT_EQ(std::fegetround(), FE_UPWARD);
+        this_coroutine::yield();
+    });
+    bare_one a([&] {
+        std::fesetround(FE_DOWNWARD);
+        detail::continue_instead(*b);
+        EXPECT_EQ(std::fegetround(), FE_DOWNWARD);
+    });
+    b.resume();
+    a.resume();
+    EXPECT_EQ(std::fegetround(), before);
+    a.resume();
+    EXPECT_EQ(std::fegetround(), before);
+}
+
+TEST(continue_instead, is_refused_where_the_resumer_would_not_know_it_again) {
+    const auto yields = [] {
+        for (;;) this_coroutine::yield();
+    };
+    bare_one own(yields);
+    bare_one shared(yields, fp_environment::shared);
+    bare_one fresh(yields);
+    own.resume();
+    shared.resume();
+    bare_one nested([&] { EXPECT_FALSE(detail::may_continue_instead(*own)) << "resumed by one"; });
+    bare_one a([&] {
+        EXPECT_TRUE(detail::may_continue_instead(*own));
+        EXPECT_FALSE(detail::may_continue_instead(*shared)) << "of another kind";
+        EXPECT_FALSE(detail::may_continue_instead(*fresh)) << "not begun";
+        EXPECT_FALSE(detail::may_continue_instead(*detail::current())) << "it runs";
+        nested.resume();
+        try {
+            throw 1;
+        } catch (int) {
+            EXPECT_FALSE(detail::may_continue_instead(*own)) << "an exception is in flight";
+        }
+    });
+    a.resume();
+    bare_one of_shared(
+        [&] {
+            EXPECT_EQ(detail::may_continue_instead(*shared), !WEFT_DEBUG);
+            EXPECT_FALSE(detail::may_continue_instead(*own));
+        },
+        fp_environment::shared);
+    of_shared.resume();
 }
 
 TEST(switch_to_death, to_a_coroutine_of_another_signature) {

@@ -333,5 +333,128 @@ TEST(fiber_core, when_watched_reports_its_end_and_is_destroyed_as_derived) {
     EXPECT_EQ(watched_fiber::of(this_thread_host().own_flow()), nullptr);
 }
 
+// A fiber that is always ready, and has turns that can be passed on to it, until its loop ends.
+struct ready_one {
+    int turns = 0;
+    explicit ready_one(loop& l) {
+        fiber(
+            [this] {
+                for (;;) {
+                    ++turns;
+                    this_fiber::yield();
+                }
+            },
+            {.on = &l})
+            .detach();
+    }
+};
+
+TEST(fiber_core, passes_no_turn_on_that_another_caller_waits_for) {
+    loop l;
+    ready_one other(l);
+    l.run_once(l.now());
+    int before = 0;
+    const auto begins_one = [&] {
+        before = other.turns;
+        fiber within([] { this_fiber::yield(); }, {.launch = launch::dispatch});
+        EXPECT_EQ(other.turns, before) << "the caller comes first";
+        within.detach();
+    };
+    l.post(begins_one);
+    l.run_once(l.now());
+    fiber f(begins_one, {.on = &l});
+    l.run_once(l.now());
+    EXPECT_TRUE(f.done());
+    EXPECT_GT(other.turns, before);
+}
+
+TEST(fiber_core, may_be_gone_when_the_turn_that_it_passed_on_ends) {
+    loop l;
+    auto gone = std::make_unique<fiber>(
+        [] {
+            this_fiber::yield();
+            this_fiber::sleep_for(std::chrono::hours(1));
+        },
+        fiber_options{.on = &l});
+    fiber ends_it(
+        [&] {
+            this_fiber::yield();
+            gone.reset();
+            this_fiber::yield();
+        },
+        {.on = &l});
+    l.run_until_idle();
+    EXPECT_EQ(gone, nullptr);
+    EXPECT_TRUE(ends_it.done());
+}
+
+TEST(fiber_core, that_yields_beside_a_wait_keeps_its_turn_when_it_passes_one_on) {
+    loop l;
+    ready_one other(l);
+    testing::gate g;
+    bool went_on = false;
+    fiber f(
+        [&] {
+            const testing::begun b = [](testing::gate& to_pass) -> testing::begun {
+                co_await to_pass.async_pass();
+            }(g);
+            this_fiber::yield();
+            this_fiber::yield();
+            went_on = true;
+            g.open();
+            this_fiber::yield();
+        },
+        {.on = &l});
+    for (int i = 0; i != 4; ++i) l.run_once(l.now());
+    EXPECT_TRUE(went_on);
+    EXPECT_TRUE(f.done());
+}
+
+TEST(fiber_core, throws_at_its_own_end_though_another_had_the_turn_first) {
+    loop l;
+    const auto fails = [](int n) {
+        return [n] {
+            this_fiber::yield();
+            this_fiber::yield();
+            throw n;
+        };
+    };
+    fiber a(fails(1), {.on = &l});
+    fiber b(fails(2), {.on = &l});
+    l.run_until_idle();
+    EXPECT_THROW(
+        try { a.join(); } catch (int n) {
+            EXPECT_EQ(n, 1);
+            throw;
+        },
+        int);
+    EXPECT_THROW(
+        try { b.join(); } catch (int n) {
+            EXPECT_EQ(n, 2);
+            throw;
+        },
+        int);
+}
+
+TEST(fiber_core, that_passed_its_turn_on_is_ended_with_its_loop) {
+    int ended = 0;
+    {
+        loop l;
+        const auto waits = [&] {
+            struct at_end {
+                int& n;
+                ~at_end() { ++n; }
+            } const a{ended};
+            for (;;) this_fiber::yield();
+        };
+        fiber a(waits, {.on = &l});
+        fiber b(waits, {.on = &l});
+        l.run_once(l.now());
+        a.detach();
+        b.detach();
+    }
+    EXPECT_EQ(ended, 2);
+}
+
 }  // namespace
 }  // namespace weft::detail

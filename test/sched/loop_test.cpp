@@ -210,6 +210,89 @@ TEST(loop, lets_no_turn_pop_an_entry_queued_behind_a_woken_step) {
     EXPECT_EQ(seen, (ints{2, 1}));
 }
 
+flow* refused = nullptr;  // by refuses()
+bool refuses(ready_turn e) noexcept {
+    refused = e.of;
+    return false;
+}
+// The flow whose turn the loop would pass on now.
+flow* offered(loop& l) {
+    refused = nullptr;
+    EXPECT_EQ(l.try_pass_turn(refuses, {}), nullptr);
+    return refused;
+}
+TEST(loop, offers_a_turn_the_one_that_would_come_next) {
+    loop l;
+    flow* second = nullptr;
+    flow* woken = nullptr;
+    mutex m;
+    fiber first(
+        [&] {
+            m.lock();
+            this_fiber::yield();  // the sleeper waits for it
+            EXPECT_EQ(offered(l), second);
+            m.unlock();
+            EXPECT_EQ(offered(l), woken) << "it was woken last, and comes first";
+            l.stop();
+            EXPECT_EQ(offered(l), nullptr) << "no more turns";
+        },
+        {.on = &l});
+    fiber sleeper(
+        [&] {
+            woken = current_flow();
+            m.lock();
+            m.unlock();
+        },
+        {.on = &l});
+    fiber other(
+        [&] {
+            second = current_flow();
+            for (int i = 0; i != 5; ++i) this_fiber::yield();
+        },
+        {.on = &l});
+    l.run();
+    EXPECT_NE(second, nullptr);
+    EXPECT_NE(woken, nullptr);
+    l.run();
+}
+
+// A policy that takes the first.
+struct in_order final : schedule_policy {
+    std::size_t choose(std::size_t) noexcept override { return 0; }
+    void ran(const flow*) noexcept override {}
+};
+TEST(loop, counts_the_turns_that_were_passed_on) {
+    const auto turns = [](bool observed) {
+        in_order policy;
+        loop l;
+        if (observed) l.set_schedule_policy(&policy);
+        const auto yields = [] {
+            for (int i = 0; i != 100; ++i) this_fiber::yield();
+        };
+        fiber a(yields, {.on = &l});
+        fiber b(yields, {.on = &l});
+        const auto n = l.run_until_idle();
+        EXPECT_EQ(l.turn_count(), n);
+        return n;
+    };
+    EXPECT_EQ(turns(false), 202u);
+    EXPECT_EQ(turns(true), 202u) << "none is passed on where each is observed";
+}
+
+TEST(loop, looks_for_posts_though_two_fibers_pass_their_turns_on_for_ever) {
+    loop l;
+    bool posted = false;
+    const auto yields = [&] {
+        while (!posted) this_fiber::yield();
+    };
+    fiber a(yields, {.on = &l});
+    fiber b(yields, {.on = &l});
+    std::thread other([&] { l.post([&] { posted = true; }); });
+    l.run();
+    other.join();
+    EXPECT_TRUE(posted);
+}
+
 TEST(loop, runs_posted_functions_in_order_from_its_own_thread_too) {
     loop l;
     ints seen;

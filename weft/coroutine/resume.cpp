@@ -146,8 +146,8 @@ WEFT_NOINLINE thread_block* enter(control& c, thread_block& t, nesting& n) {
     return enter_started(c, t, n);
 }
 
-WEFT_NOINLINE control* come_back(control& entered, const nesting& n, void* word, thread_block& t) {
-    control* c = &entered;
+WEFT_NOINLINE control* come_back(const nesting& n, void* word, thread_block& t) {
+    control* c = t.running.party();
     if (word != nullptr) c = party_that_came(t, (n.suspended & own_fp) != 0);
     const running_coroutine before = n.before;
     t.running = before;  // T1
@@ -362,6 +362,7 @@ void suspend_outer(control& outer) {
     fp_control fp;
     fp.read();
     t.resumer = t.home_of_resumer(outer);
+    t.running = running_coroutine::of(&outer, outer.word.load());  // T1
     static_cast<annotated_context&>(outer) = *c;  // for the sanitizers: the stack that is left
 
     const arrival a = annotated_switch(outer, t.resumer, nullptr);

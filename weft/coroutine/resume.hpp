@@ -15,6 +15,8 @@
 //
 // leave<seated> is inlined as well, so that there is no further frame to copy out and in.
 //
+// A third one leads from one coroutine to another: continue_instead().
+//
 // The processor predicts each `ret` from a stack of the calls it has seen, and switches are not
 // recorded there. So, except on the rare paths, no call is open across a switch: the first turn,
 // and a turn that nests, make one call before the switch and one after it, and each returns.
@@ -58,9 +60,9 @@ struct nesting {
 // (T2). Returns null, without effect, if c is neither ready nor suspended, or needs the rare path.
 // Throws bad_alloc, without effect, if there is no stack.
 thread_block* enter(control& c, thread_block& t, nesting& n);
-// Called after that switch, with the word that it brought. c is the coroutine that was entered;
-// returns the coroutine that came back, as resume() does.
-control* come_back(control& c, const nesting& n, void* word, thread_block& t);
+// Called after that switch, with the word that it brought. Returns the coroutine that came back, as
+// resume() does.
+control* come_back(const nesting& n, void* word, thread_block& t);
 
 // The rare paths and their parts, in resume.cpp.
 control* resume_rarely(control* c, on_top* request, std::source_location place);
@@ -126,6 +128,10 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
     const arrival a = annotated_switch(t.resumer, target, request);
 
     thread_block& same = thread_block::of(*a.self);  // T2; it is t, but already in a register
+    // It may be another one than was resumed, see continue_instead().
+    c = alone ? same.running.party(p == path::own_fp ? running_coroutine::keeps_fp
+                                                     : running_coroutine::bare)
+              : same.running.party();
     if (a.word != nullptr) [[unlikely]]
         c = party_that_came(same, keep_fp);
     same.running = before;  // T1
@@ -159,7 +165,7 @@ WEFT_ALWAYS_INLINE control* resume(control* c, on_top* request, std::source_loca
         thread_block* const here = enter(*c, t, n);
         if (here == nullptr) return resume_rarely(c, request, place);
         const arrival a = annotated_switch(here->resumer, *c, request);
-        return come_back(*c, n, a.word, thread_block::of(*a.self));  // T2
+        return come_back(n, a.word, thread_block::of(*a.self));  // T2
     }
     c->word.hold(state_word::of(coroutine_state::running, own_fp));
     return run_held<path::own_fp>(c, request, t, keeping);
@@ -198,6 +204,45 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
     annotated_context& target =
         c.word.has(on_shared_stack) ? leave_shared_for_good(c, t) : t.resumer;
     annotated_switch_last(c, target, &over);
+}
+
+// Whether the coroutine that runs here may be suspended by continue_instead(next): the thread
+// itself has resumed it, no exception is in flight, and next is suspended and is left in the same
+// frequent way. A debug build checks the shared floating-point environment where a resume returns,
+// so there no coroutine that shares it is left otherwise.
+WEFT_ALWAYS_INLINE bool may_continue_instead(const control& next) noexcept {
+    const thread_block& t = this_thread();
+    const std::uint64_t unusual = t.exceptions->bits() | t.running.tags();
+    if (unusual != running_coroutine::keeps_fp && (WEFT_DEBUG || unusual != 0)) return false;
+    const int flags = unusual != 0 ? int{own_fp} : 0;
+    return t.running.party()->resumer == nullptr &&
+           next.word.load() == state_word::of(coroutine_state::suspended, flags);
+}
+
+// Suspends the coroutine that runs here and continues `next` in its place: when next yields or is
+// done, it comes back to the resumer, as if that one had resumed it. The two contexts trade places
+// and the resumer's stays where it is:
+//
+//     resumer <---- c, here      next, suspended        resumer <---- next      c, suspended
+//
+// Precondition: may_continue_instead(next). Until control has left c it is marked as suspended and
+// its context is incomplete: so nothing but what this thread runs may resume c (compare I1).
+WEFT_ALWAYS_INLINE void continue_instead(control& next) {
+    thread_block& t = this_thread();
+    control& c = *t.running.party();
+    const bool keeps_fp = t.running.tags() != 0;
+    const int flags = keeps_fp ? int{own_fp} : 0;
+    if (keeps_fp) c.fp.read();
+    c.word.set_all(state_word::of(coroutine_state::suspended, flags));
+    next.word.hold(state_word::of(coroutine_state::running, flags));
+    t.running = running_coroutine::plain(&next, next.word.load());  // T1
+
+    const arrival a = annotated_switch(c, next, nullptr);
+
+    control& self = *control::of(a.self);
+    if (self.word.has(own_fp)) self.fp.write();
+    if (a.word != nullptr) [[unlikely]]
+        run_on_top(self, a.word, a.from);
 }
 
 // Suspends the coroutine that runs here, or aborts the program if there is none.

@@ -11,10 +11,12 @@ namespace {
 
 void suspend_fiber(flow& f) {
     fiber_core& self = fiber_core::of(f);
-    if (self.runs_here()) [[likely]]
+    if (!self.runs_here()) [[unlikely]]  // in a coroutine that it resumed
+        return suspend_outer(*self.own());
+    if (control* const next = self.pass_turn())
+        continue_instead(*next);
+    else
         this_coroutine::yield();
-    else  // in a coroutine that it resumed
-        suspend_outer(*self.own());
 }
 
 void end_fiber(flow& f) noexcept {
@@ -53,6 +55,15 @@ agent_info fiber_info(const flow& f) noexcept {
 }
 
 void run_fiber(frame* f) { static_cast<fiber_core*>(f)->run(); }
+
+// Whether it is a turn that run_fiber() would begin, of a fiber that can continue instead of the
+// one that runs here.
+bool is_fibers_turn(ready_turn e) noexcept {
+    if (e.of->kind != &fiber_core::fiber_kind) return false;
+    fiber_core& next = fiber_core::of(*e.of);
+    return e.handle == next.frame::handle() && next.resume == run_fiber &&
+           may_continue_instead(*next.own());
+}
 
 // The first turn, and the first turn on each executor that it migrates to.
 void start_fiber(frame* f) {
@@ -140,23 +151,45 @@ void fiber_core::release() noexcept {
         delete this;
 }
 
+control* fiber_core::pass_turn() noexcept {
+    const running_flow& here = this_thread_runs();
+    if (!here.is_own_turn || resume != run_fiber) return nullptr;
+    const bool yields = after_turn == yielded;
+    const ready_turn own_turn = {yields ? frame::handle() : nullptr, this};
+    flow* const f = here.on->try_pass_turn(is_fibers_turn, own_turn);
+    if (f == nullptr) return nullptr;
+    of(*f).after_turn = suspended;
+    return of(*f).own();
+}
+
 void fiber_core::run() {
     after_turn = suspended;
 #if WEFT_EXCEPTIONS
     try {
         detail::resume(own(), nullptr, std::source_location::current());
     } catch (const stopped& s) {
-        stopped_by = s.reason;
+        current()->stopped_by = s.reason;
     } catch (...) {
-        if (own()->word.state() == coroutine_state::suspended)  // a wake cannot report it
-            fail("out of memory: no room for a fiber on its shared stack", info(), unknown_place);
-        error() = std::current_exception();
-        // There was no stack: the function's objects are nevertheless destroyed with the fiber.
-        kill(own(), std::source_location::current());
+        current()->end_by_exception();
     }
 #else
     detail::resume(own(), nullptr, std::source_location::current());
 #endif
+    current()->end_turn();  // this one may be gone
+}
+
+#if WEFT_EXCEPTIONS
+// In the handler of the exception.
+void fiber_core::end_by_exception() {
+    if (own()->word.state() == coroutine_state::suspended)  // a wake cannot report it
+        fail("out of memory: no room for a fiber on its shared stack", info(), unknown_place);
+    error() = std::current_exception();
+    // If there was no stack, the function's objects are nevertheless destroyed with the fiber.
+    kill(own(), std::source_location::current());
+}
+#endif
+
+void fiber_core::end_turn() noexcept {
     if (after_turn == yielded) {
         home->defer(frame::handle(), this);
     } else if (own()->word.state() != coroutine_state::suspended) {

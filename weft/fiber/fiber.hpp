@@ -221,7 +221,10 @@ WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location:
     if (c == nullptr || c->pending_flags != 0 || !c->runs_here()) [[unlikely]]
         return detail::yield_rarely(place);
     c->after_turn = detail::fiber_core::yielded;
-    this_coroutine::yield();
+    if (detail::control* const next = c->pass_turn())
+        detail::continue_instead(*next);
+    else
+        this_coroutine::yield();
 }
 
 // Suspend a fiber, block a thread; never return early. Throw stopped.

@@ -110,7 +110,10 @@ struct fiber_core : frame, flow {
     void begin(bool at_once);
     // As a flow's, but it may have ended already. Any thread that has a reference.
     bool request_stop(stop_reason reason) noexcept;
-    void run();               // one turn
+    void run();  // one turn, and those that were passed on by pass_turn() until one comes back
+    // The running fiber is about to suspend: if the next turn is a fiber's too, that fiber's
+    // coroutine, to be continued instead of this one. Else null.
+    control* pass_turn() noexcept;
     void finish() noexcept;   // the last step on its executor's thread
     void abandon() noexcept;  // by a fiber object that will not join; it has started
     void set_name(std::string_view name);
@@ -119,6 +122,10 @@ struct fiber_core : frame, flow {
     static void operator delete(void* p, std::size_t bytes) noexcept {
         block_cache::release(p, bytes);
     }
+
+private:
+    void end_by_exception();
+    void end_turn() noexcept;
 };
 
 static_assert(WEFT_MODEL || sizeof(fiber_core) <= 4 * cache_line_bytes);

@@ -233,6 +233,28 @@ std::coroutine_handle<> loop::try_pop_next(
     return ready_.pop_front().handle;
 }
 
+// What next() would choose; where that is not obvious, the loop has its turn.
+flow* loop::try_pass_turn(bool (*wanted)(ready_turn) noexcept, ready_turn own) noexcept {
+    if (turns_left_ == 0 || is_observed_) return nullptr;
+    const bool of_slot = slot_.handle != nullptr;
+    if (of_slot ? slot_uses_ == slot_uses_limit && !ready_.empty() : ready_.empty()) return nullptr;
+    const entry e = of_slot ? slot_ : ready_[0];
+    if (e.of == nullptr || !wanted(e)) return nullptr;
+    detail::fetch_ahead::before_turn(ready_, turns_left_);
+    if (of_slot) {
+        slot_ = {};
+        ++slot_uses_;
+    } else {
+        static_cast<void>(ready_.pop_front());
+        slot_uses_ = 0;
+    }
+    if (own.handle != nullptr) put_last(own);
+    --turns_left_;
+    ++passed_turns_;
+    detail::this_thread_runs().current = e.of;
+    return e.of;
+}
+
 // Polls for events from outside and for timers, then runs some turns. Returns how many, with
 // timers.
 std::size_t loop::run_round() {
@@ -269,11 +291,12 @@ std::size_t loop::run_turns_paced() {
 
 std::size_t loop::run_turns() {
     std::size_t turns = 0;
+    passed_turns_ = 0;
     for (entry e; turns_left_ != 0; ++turns) {
         detail::fetch_ahead::before_turn(ready_, turns_left_);
         if (!next(e)) break;
         --turns_left_;
-        detail::this_thread_runs() = {e.of, this};
+        detail::this_thread_runs() = {e.of, this, true};
         if (is_observed_) [[unlikely]]
             resume_observed(e);
         else
@@ -281,7 +304,7 @@ std::size_t loop::run_turns() {
     }
     // The flow of the last turn may be gone, and what the loop does next is outside any flow.
     detail::this_thread_runs() = {nullptr, this};
-    return turns;
+    return turns + passed_turns_;
 }
 
 // Offers those that would wait here for longest. An entry that leaves keeps its place, with nothing

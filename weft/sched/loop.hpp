@@ -184,6 +184,8 @@ public:
     [[nodiscard]] bool try_continue_inline() noexcept override;
     [[nodiscard]] std::coroutine_handle<> try_pop_next(
         bool (*wanted)(std::coroutine_handle<>) noexcept) noexcept override;
+    [[nodiscard]] flow* try_pass_turn(bool (*wanted)(ready_turn) noexcept,
+                                      ready_turn own) noexcept override;
     void forget(runnable& r) noexcept override;
     void arm(timer_node& t) noexcept override;
     void disarm(timer_node& t) noexcept override;
@@ -261,6 +263,7 @@ private:
     unsigned slot_uses_ = 0;
     std::size_t turns_left_ = 0;      // in the present iteration
     std::size_t pace_ = first_turns;  // turns of an iteration, where others help
+    std::size_t passed_turns_ = 0;    // in the present iteration, by try_pass_turn()
     bool behind_ = false;
     bool unlooked_ = false;  // an iteration had work, and the driver was not polled since
     bool reported_ = false;

@@ -58,6 +58,16 @@ public:
         return nullptr;
     }
 
+    // For a flow at the end of its turn (running_flow::is_own_turn) that could have the next turn
+    // run in place of its own. Takes that turn out, counts it, makes its flow the current one, and
+    // defers `own`, unless its handle is null; if it is a turn of a flow and `wanted` returns true
+    // for it. Else null. On its own thread.
+    [[nodiscard]] virtual flow* try_pass_turn(bool (*wanted)(ready_turn) noexcept,
+                                              ready_turn own) noexcept {
+        static_cast<void>(wanted);
+        return static_cast<void>(own), nullptr;
+    }
+
     // A flow's first turn, after all that is ready now. Any thread.
     void schedule(runnable& r) noexcept override {
         if (running_in_this_thread())

@@ -278,6 +278,9 @@ namespace detail {
 struct running_flow {
     flow* current = nullptr;
     executor* on = nullptr;
+    // The executor has begun the turn itself, at the bottom of the stack, so that the flow may pass
+    // what is left of it to another flow.
+    bool is_own_turn = false;
 };
 
 }  // namespace detail
