@@ -13,7 +13,9 @@ void suspend_fiber(flow& f) {
     fiber_core& self = fiber_core::of(f);
     if (!self.runs_here()) [[unlikely]]  // in a coroutine that it resumed
         return suspend_outer(*self.own());
-    if (control* const next = self.pass_turn())
+    // Where one waits for the outside the others do too, and their turns begin with a look.
+    const bool passes = f.waiting == nullptr || !f.waiting->is_from_outside();
+    if (control* const next = passes ? self.pass_turn() : nullptr)
         continue_instead(*next);
     else
         this_coroutine::yield();

@@ -291,7 +291,7 @@ std::size_t loop::run_turns_paced() {
 
 std::size_t loop::run_turns() {
     std::size_t turns = 0;
-    passed_turns_ = 0;
+    const std::size_t passed_around = std::exchange(passed_turns_, 0);  // run_beside() nests
     for (entry e; turns_left_ != 0; ++turns) {
         detail::fetch_ahead::before_turn(ready_, turns_left_);
         if (!next(e)) break;
@@ -304,7 +304,7 @@ std::size_t loop::run_turns() {
     }
     // The flow of the last turn may be gone, and what the loop does next is outside any flow.
     detail::this_thread_runs() = {nullptr, this};
-    return turns + passed_turns_;
+    return turns + std::exchange(passed_turns_, passed_around);
 }
 
 // Offers those that would wait here for longest. An entry that leaves keeps its place, with nothing
