@@ -196,6 +196,49 @@ TEST(waiter, is_not_woken_by_a_stop_before_it_is_queued_again) {
     EXPECT_EQ(on.timer_count(), 0u);
 }
 
+// Waits on at every event.
+struct waits_for_ever {
+    static constexpr bool reports_stop = true;
+    waiter* waits = nullptr;
+
+    bool ready() { return false; }
+    bool start(waiter& w) {
+        waits = &w;
+        w.enlist("a thing", this, this, [](waiter&) noexcept {});
+        return true;
+    }
+    bool again(waiter& w) { return !w.rearm(never, reports_stop); }
+    wait_status take(const waiter* w, wait_status how) {
+        EXPECT_EQ(w->reason(), stop_reason::none);
+        return how;
+    }
+};
+
+plain_coroutine wait_for_ever(waits_for_ever& op, std::vector<wait_status>& ends) {
+    ends.push_back(co_await op);
+}
+
+// No flow has a request that would be found again.
+TEST(waiter, that_goes_on_is_ended_by_a_stop_for_it_alone_that_came_after_its_event) {
+    manual_executor on;
+    waits_for_ever op;
+    std::vector<wait_status> ends;
+    plain_coroutine c = wait_for_ever(op, ends);
+    c.start(on);
+    const auto wake = [&] {
+        ASSERT_TRUE(op.waits->claim());
+        op.waits->wake();
+    };
+    wake();
+    on.run_all();
+    EXPECT_TRUE(ends.empty());
+    wake();
+    on.call([&] { op.waits->stop(stop_reason::none); });
+    EXPECT_TRUE(ends.empty());
+    on.run_all();
+    EXPECT_EQ(ends, std::vector{wait_status::stopped});
+}
+
 // What comes when, in units of the clock, and how the wait ends. R-54
 TEST(waiter, ends_by_the_first_of_event_deadline_and_stop) {
     enum what { none, event, stop };

@@ -62,6 +62,11 @@ void waiter::on_deadline(timer_node& t) noexcept {
 
 bool waiter::rearm(time_point until, bool reports_stop) noexcept {
     state_.rearm();
+    if (asked_) [[unlikely]] {
+        asked_ = false;
+        reason_ = stop_reason::none;
+        return !state_.claim(wait_status::stopped);
+    }
     late_ = false;
     reason_ =
         stop_reason::none;  // it did not end the wait; if the stop is in force still, see below
@@ -82,6 +87,8 @@ bool waiter::rearm(time_point until, bool reports_stop) noexcept {
 
 void waiter::stop(stop_reason reason) noexcept {
     if (!stoppable_) return;
+    // Whichever way it ends, or is asked to end: if it goes on, the request was for it.
+    if (reason == stop_reason::none) asked_ = true;
     if (interrupt_ == nullptr) {
         end_early(wait_status::stopped, reason);
     } else if (reason_ == stop_reason::none) {

@@ -130,7 +130,8 @@ public:
     void wake_in_order() noexcept { home_->post_in_order(*this); }
 
     // An operation that was woken before it is complete waits on, as if it had not been woken. On
-    // its own thread, in no queue. False: the wait has ended otherwise meanwhile, see status.
+    // its own thread, in no queue. False: the wait has ended otherwise meanwhile, see status; also
+    // by a stop(none), which nothing but the waiter remembers.
     [[nodiscard]] bool rearm(time_point until, bool reports_stop) noexcept;
     // Before rearm(), on its own thread: the deadline until now belonged to something that is over.
     void drop_deadline() noexcept {
@@ -225,7 +226,9 @@ public:
     // Whether its own deadline has asked it to end (see interruption).
     bool is_late() const noexcept { return late_; }
 
-    // A stop was requested: ends the wait, or asks it to end. On the flow's own thread.
+    // A stop was requested: ends the wait, or asks it to end. On the flow's own thread. The reason
+    // none ends this wait and no other; a wait that an event has ended already, and that goes on
+    // (rearm), ends then.
     void stop(stop_reason reason) noexcept;
 
     // Whether it is the only wait of its flow, and `ready` is the turn that it was woken with.
@@ -285,6 +288,7 @@ private:
     bool of_scope_ : 1 = false;  // the timer is for a scope's deadline
     bool others_ : 1 = false;
     bool looks_ : 1 = false;   // its handle is a look_frame
+    bool asked_ : 1 = false;   // a stop for no reason has come, and did not end it
     waiter* outer_ = nullptr;  // the flow's next wait outwards, F1
     waiter** link_ = nullptr;  // the pointer to this waiter
     cancel_fn withdraw_ = nullptr;
