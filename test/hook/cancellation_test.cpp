@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "test/io/drivers.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/hook.hpp"
+#include "weft/hook/opening.hpp"
 #include "weft/sched/pool.hpp"
 
 extern "C" {
@@ -599,6 +601,73 @@ TEST_P(cancellation, can_be_requested_by_a_thread) {
         });
         EXPECT_TRUE(f.join().stopped());
         canceler.join();
+        EXPECT_FALSE(came_back);
+    });
+}
+
+// The request comes when the waiter was woken, and before the waiter has looked whether its event
+// is still there. Another writer, which looks first, finds the socket full.
+TEST_P(cancellation, ends_a_wait_whose_event_another_fiber_takes) {
+    run([&] {
+        waits_of_test full;
+        waits_of_test other;
+        std::string all(1 << 20, 'x');
+        while (::send(full.ends[0], all.data(), all.size(), MSG_DONTWAIT) > 0) {
+        }
+        const auto write_more = [&] { return ::write(full.ends[0], "y", 1); };
+        fiber first([&] { EXPECT_EQ(write_more(), 1); });
+        pthread_t handle = 0;
+        bool came_back = false;
+        fiber f([&] {
+            handle = ::pthread_self();
+            static_cast<void>(write_more());
+            came_back = true;
+        });
+        ::usleep(2000);
+        EXPECT_EQ(::pthread_cancel(handle), 0);
+        ::shutdown(other.ends[0], SHUT_RD);  // every writer looks again
+        ::usleep(2000);
+        EXPECT_TRUE(f.done());
+        while (::recv(full.ends[1], all.data(), all.size(), MSG_DONTWAIT) > 0) ::usleep(100);
+        EXPECT_TRUE(f.join().stopped());
+        EXPECT_FALSE(came_back);
+        first.join();
+    });
+}
+
+// A wait for a descriptor that was waited for before is two, if it lasts: the request comes when
+// the first has ended.
+TEST_P(cancellation, ends_a_wait_that_has_just_begun_to_last) {
+    run([&] {
+        waits_of_test w;
+        pthread_t handle = 0;
+        bool came_back = false;
+        fiber f([&] {
+            char c;
+            EXPECT_EQ(::read(w.ends[0], &c, 1), 1);
+            handle = ::pthread_self();
+            static_cast<void>(::read(w.ends[0], &c, 1));
+            came_back = true;
+        });
+        ::usleep(1000);
+        EXPECT_EQ(::write(w.ends[1], "x", 1), 1);
+        while (handle == 0) this_fiber::yield();
+        this_fiber::yield();
+        std::atomic<bool> over{false};
+        std::thread canceler([&] {
+            EXPECT_EQ(::pthread_cancel(handle), 0);
+            const auto began = std::chrono::steady_clock::now();
+            while (std::chrono::steady_clock::now() - began < 2 * hook::trusted_wait) {
+            }
+            over = true;
+        });
+        while (!over) {  // this thread runs no other fiber meanwhile
+        }
+        canceler.join();
+        ::usleep(2000);
+        EXPECT_TRUE(f.done());
+        static_cast<void>(::write(w.ends[1], "x", 1));
+        EXPECT_TRUE(f.join().stopped());
         EXPECT_FALSE(came_back);
     });
 }

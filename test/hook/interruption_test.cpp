@@ -4,22 +4,32 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <mqueue.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
 #include "test/support/gate.hpp"
 #include "weft/hook/hook.hpp"
+#include "weft/hook/opening.hpp"
+#include "weft/io/descriptor.hpp"
 #include "weft/run/run.hpp"
 
 // What programs call that ask the headers of libc for System V or X/Open alone.
@@ -593,7 +603,195 @@ POSIX_CASE(sigsuspend_lets_signals_through) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-class interruption : public weft::testing::on_each_driver {};
+class interruption : public weft::testing::on_each_driver {
+protected:
+    // The call waits in a fiber; a handler runs; and before the loop can tell the fiber so, a
+    // thread ends the wait by wake(), for nothing that would end the call. Returns what the call
+    // has returned; errno is that of the call.
+    long between_two_waits(const std::function<long()>& call, const std::function<void()>& wake,
+                           const std::function<void()>& end_otherwise) {
+        const handler_set h(0);
+        long r = 0;
+        int why = 0;
+        fiber f([&] {
+            r = call();
+            why = errno;
+        });
+        ::usleep(2000);
+        EXPECT_FALSE(f.done());
+        ::kill(::getpid(), SIGUSR1);
+        std::atomic<bool> over{false};
+        std::thread waker([&] {
+            while (!loop().has_posted()) std::this_thread::yield();
+            wake();
+            over = true;
+        });
+        while (!over) {  // this thread runs no other fiber meanwhile
+        }
+        waker.join();
+        for (int i = 0; i != 50 && !f.done(); ++i) ::usleep(1000);
+        EXPECT_TRUE(f.done()) << "the handler was lost";
+        if (!f.done()) end_otherwise();
+        f.join();
+        errno = why;
+        return r;
+    }
+
+    // Makes the waiters for the descriptor look at it once more.
+    static void stir(int fd) {
+        weft::detail::io_entry* const e = weft::detail::find_entry(fd);
+        ASSERT_NE(e, nullptr);
+        e->notify(weft::detail::io_entry::generation_of(e->life),
+                  weft::detail::io_entry::readable | weft::detail::io_entry::writable);
+    }
+    static void hold(std::chrono::milliseconds d) {
+        const auto began = std::chrono::steady_clock::now();
+        while (std::chrono::steady_clock::now() - began < d) {
+        }
+    }
+};
+
+// Another writer, which looks first, finds the socket full.
+TEST_P(interruption, ends_a_wait_whose_event_another_fiber_takes) {
+    run([&] {
+        const auto full = fd_pair::sockets();
+        std::string all(1 << 20, 'x');
+        while (::send(full.a, all.data(), all.size(), MSG_DONTWAIT) > 0) {
+        }
+        const auto write_more = [&] { return ::write(full.a, "y", 1); };
+        // The elder fiber waits second: the handler is its own.
+        bool waits = false;
+        long n = between_two_waits(
+            [&] {
+                static_cast<void>(this_fiber::get_id());  // an id is given when it is asked for
+                fiber first([&] {
+                    waits = true;
+                    write_more();
+                });
+                while (!waits) this_fiber::yield();
+                const long r = write_more();
+                const int why = errno;
+                while (::recv(full.b, all.data(), all.size(), MSG_DONTWAIT) > 0) {
+                }
+                first.join();
+                errno = why;
+                return r;
+            },
+            [&] { stir(full.a); },
+            [&] {
+                while (::recv(full.b, all.data(), all.size(), MSG_DONTWAIT) > 0) ::usleep(100);
+            });
+        EXPECT_EQ(n, -1);
+        EXPECT_EQ(errno, EINTR);
+    });
+}
+
+// A wait for a descriptor that was waited for before is two, if it lasts.
+TEST_P(interruption, ends_a_wait_that_has_just_begun_to_last) {
+    run([&] {
+        const auto p = fd_pair::pipe();
+        char c = 0;
+        fiber before([&] { EXPECT_EQ(::read(p.a, &c, 1), 1); });
+        ::usleep(1000);
+        EXPECT_EQ(::write(p.b, "x", 1), 1);
+        before.join();
+        const long n = between_two_waits([&] { return ::read(p.a, &c, 1); },
+                                         [] { hold(2 * hook::trusted_wait); },
+                                         [&] { static_cast<void>(::write(p.b, "x", 1)); });
+        EXPECT_EQ(n, -1);
+        EXPECT_EQ(errno, EINTR);
+    });
+}
+
+TEST_P(interruption, ends_a_call_between_two_of_its_waits) {
+    run([&] {
+        const auto pipe = fd_pair::pipe();
+        const auto second = fd_pair::pipe();
+        const auto sockets = fd_pair::sockets();
+        const one_fd counter(::eventfd(5, 0));
+        const std::string name = "/weft-" + std::to_string(::getpid());
+        ::mq_attr attributes{};
+        attributes.mq_maxmsg = 1;
+        attributes.mq_msgsize = 8;
+        const mqd_t queue = ::mq_open(name.c_str(), O_CREAT | O_RDWR, 0600, &attributes);
+        if (queue >= 0) ::mq_unlink(name.c_str());
+        struct one_call {
+            const char* name;
+            std::function<long()> make;
+            std::function<void()> wake;
+            std::function<void()> end_otherwise;
+        };
+        char c[8] = {};
+        const auto write_one = [&] { static_cast<void>(::write(pipe.b, "x", 1)); };
+        std::vector<one_call> all = {
+            {"splice", [&] { return ::splice(sockets.a, nullptr, pipe.b, nullptr, 8, 0); },
+             [&] { stir(sockets.a); }, [&] { static_cast<void>(::write(sockets.b, "x", 1)); }},
+            {"vmsplice",
+             [&] {
+                 const iovec one = {c, 1};
+                 return ::vmsplice(second.a, &one, 1, 0);
+             },
+             [&] { stir(second.a); }, [&] { static_cast<void>(::write(second.b, "x", 1)); }},
+            {"clock_nanosleep",
+             [&] {
+                 timespec end{};
+                 ::clock_gettime(CLOCK_TAI, &end);
+                 end.tv_sec += 1;
+                 errno = ::clock_nanosleep(CLOCK_TAI, TIMER_ABSTIME, &end, nullptr);
+                 return -1L;
+             },
+             [&] { hold(110ms); }, [] {}},
+            {"write of a counter",
+             [&] {
+                 const std::uint64_t most = UINT64_MAX - 1;
+                 return ::write(counter.n, &most, sizeof most);
+             },
+             [] { hold(3ms); }, [&] { static_cast<void>(::read(counter.n, c, 8)); }},
+            {"recv of all",
+             [&] { return ::recv(sockets.a, c, 2, MSG_WAITALL) == 1 ? errno = EINTR, -1L : 0L; },
+             [&] {
+                 static_cast<void>(::write(sockets.b, "x", 1));
+                 stir(sockets.a);
+             },
+             [&] { static_cast<void>(::write(sockets.b, "x", 1)); }},
+        };
+        if (queue >= 0)
+            all.push_back({"mq_receive", [&] { return ::mq_receive(queue, c, 8, nullptr); },
+                           [&] { stir(queue); }, [&] { ::mq_send(queue, "x", 1, 0); }});
+        for (const one_call& one : all) {
+            const long n = between_two_waits(one.make, one.wake, one.end_otherwise);
+            EXPECT_EQ(n < 0 ? errno : 0, EINTR) << one.name;
+        }
+        write_one();
+        if (queue >= 0) ::mq_close(queue);
+    });
+}
+
+// What has woken the call is gone when the call looks: another thread has taken it.
+TEST_P(interruption, ends_a_call_with_a_mask_between_two_of_its_waits) {
+    run([&] {
+        const auto p = fd_pair::pipe();
+        const one_fd set(::epoll_create1(0));
+        epoll_event e{};
+        e.events = EPOLLIN;
+        ::epoll_ctl(set.n, EPOLL_CTL_ADD, p.a, &e);
+        char c = 0;
+        const long n = between_two_waits(
+            [&] {
+                sigset_t none;
+                sigemptyset(&none);
+                return long{::epoll_pwait(set.n, &e, 1, -1, &none)};
+            },
+            [&] {
+                static_cast<void>(::write(p.b, "x", 1));
+                hold(20ms);
+                static_cast<void>(::read(p.a, &c, 1));
+            },
+            [&] { static_cast<void>(::write(p.b, "x", 1)); });
+        EXPECT_EQ(n, -1);
+        EXPECT_EQ(errno, EINTR);
+    });
+}
 
 TEST_P(interruption, ends_the_wait_of_the_eldest_fiber) {
     run([&] {

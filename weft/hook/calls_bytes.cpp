@@ -213,7 +213,10 @@ ssize_t read_all_sorts(int fd, const iovec* v, int count) {
     return transfer(fd, true, [=] { return try_to_read(fd, v, count); });
 }
 
-ssize_t write_all_sorts(int fd, const iovec* v, int count) {
+}  // namespace
+
+ssize_t write_all_sorts(int fd, const iovec* v, int count, ended_by by,
+                        interruptible_from_first_wait* whole) {
     iov_cursor rest(v, count);
     int quiet = 0;
     return transfer(
@@ -227,10 +230,9 @@ ssize_t write_all_sorts(int fd, const iovec* v, int count) {
                 known.sort() == fd_sort::file || is_counted ||
                 (known.sort() == fd_sort::device && !known.has(fd_sort::steers));
             return rest.advance(static_cast<std::size_t>(n)) || part_is_enough;
-        });
+        },
+        by, whole);
 }
-
-}  // namespace
 
 ssize_t read(int fd, void* to, size_t bytes) {
     const fd_sort known = known_sort(fd);

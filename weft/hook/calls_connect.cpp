@@ -64,7 +64,8 @@ int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
     const time_point deadline = call_deadline(fd, false);
     const int before = errno;
     int begun_as = 0;  // EALREADY where another call has begun it
-    asking_again room(deadline == never ? ended_by::plain_handler : ended_by::any_handler);
+    interruptible_from_first_wait around;
+    const ended_by by = deadline == never ? ended_by::plain_handler : ended_by::any_handler;
     for (;;) {
         const snapshot seen = look(fd);
         const int r = connect_at_once(fd, to, to_bytes);
@@ -75,10 +76,11 @@ int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
         int why = errno;
         if (why == EAGAIN) {
             if (deadline <= now()) return errno = EAGAIN, -1;
-            why = room.pause_until(std::min(after(now(), full_wait), deadline));
+            const time_point again = std::min(after(now(), full_wait), deadline);
+            why = until(again, around.before_wait(by));
         } else if (why == EINPROGRESS || why == EALREADY) {
             if (begun_as == 0) begun_as = why;
-            why = until_ready(fd, seen, false, deadline);
+            why = until_ready(fd, seen, false, deadline, around.before_wait(by));
             if (why == timed_out) why = begun_as;
         }
         if (why == 0) continue;

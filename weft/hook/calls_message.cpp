@@ -51,6 +51,7 @@ auto wait_for_queue(mqd_t queue, bool reads, const timespec* moment, Attempt att
     if (is_no_moment(moment) || !is_own_process()) return attempt(moment);
     const int before = errno;
     bool waited = false;
+    interruptible_from_first_wait around;
     for (;;) {
         const snapshot seen = look(queue);
         const auto n = attempt(&long_ago);
@@ -60,7 +61,8 @@ auto wait_for_queue(mqd_t queue, bool reads, const timespec* moment, Attempt att
         }
         if (has_come(moment)) return n;
         waited = true;
-        const int why = until_ready(queue, seen, reads, next_look(moment), ended_by::plain_handler);
+        const interruptible& here = around.before_wait(ended_by::plain_handler);
+        const int why = until_ready(queue, seen, reads, next_look(moment), here);
         if (why != 0 && why != timed_out) {
             errno = why;
             return n;
@@ -75,7 +77,7 @@ auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt,
                          StillWaits still_waits) {
     const int before = errno;
     auto pause = std::chrono::microseconds(0);
-    asking_again here(ended_by::any_handler);
+    interruptible_from_first_wait around;
     for (;;) {
         const auto n = attempt();
         if (n >= 0) {
@@ -86,10 +88,10 @@ auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt,
         if (errno == EINVAL && pause.count() != 0) errno = EIDRM;
         if (errno != would_wait || deadline <= now()) return n;
         if (!still_waits()) return errno = would_wait, n;
+        const interruptible& here = around.before_wait(ended_by::any_handler);
         if (pause.count() == 0)
             let_others_run();
-        else if (const int why = here.pause_until(std::min(after(now(), pause), deadline));
-                 why != 0)
+        else if (const int why = until(std::min(after(now(), pause), deadline), here); why != 0)
             return errno = why, n;
         pause =
             std::clamp(2 * pause, std::chrono::microseconds(100), std::chrono::microseconds(4000));

@@ -111,16 +111,13 @@ int wait_for_one(std::span<const wanted> of, time_point deadline, Query query, W
     if (!all) return fails_with(ENOMEM);
     const int before = errno;
     // Around all the waits: a handler that runs between two of them also belongs to the call.
-    std::optional<interruptible> around;
-    for (;;) {
+    interruptible_from_first_wait around;
+    for (bool first = true;; first = false) {
         all.look();
         if (const int n = query(); n != 0) return n;
-        if (!around) {
-            if (!is_own_process()) return really_wait(rest_of_timeout(deadline).get());
-            around.emplace(ended_by::any_handler);
-        }
-        if (around->is_over()) return fails_with(EINTR);
-        const int why = all.until_one_is_ready(deadline, ended_by::what_is_said_around_it);
+        if (first && !is_own_process()) return really_wait(rest_of_timeout(deadline).get());
+        const interruptible& here = around.before_wait(ended_by::any_handler);
+        const int why = all.until_one_is_ready(deadline, here);
         if (why > 0) return fails_with(why);
         if (why == 0) {
             giving_way::after_wake();
@@ -326,11 +323,13 @@ int epoll_until(int set, epoll_event* events, int most, time_point deadline) {
 
 // An event that one waiter takes is not there for another waiter, which waits on.
 int epoll_with(int set, epoll_event* events, int most, time_point deadline, const sigset_t& mask) {
+    std::optional<interruptible> around;
     for (;;) {
         const int n = real::epoll_wait(set, events, most, 0);
         if (n != 0 || deadline == at_once) return n;
         pollfd one = {set, POLLIN, 0};
-        const int ready = masked_poll(&one, 1, deadline, mask);
+        if (!around) around.emplace(ended_by::any_handler, &mask);
+        const int ready = masked_poll(&one, 1, deadline, mask, *around);
         if (ready < 0) return -1;
         if (ready == 0) return real::epoll_wait(set, events, most, 0);
     }

@@ -70,17 +70,15 @@ auto wait_for(const children& of, Ask ask) {
             return r;
         }
         int why;
-        if (here.is_over()) {
-            why = EINTR;
-        } else if (fd >= 0) {
-            why = until_ready(fd, seen, true, never, ended_by::what_is_said_around_it);
+        if (fd >= 0) {
+            why = until_ready(fd, seen, true, never, here);
         } else if ((of.options & __WNOTHREAD) != 0 || of.by == P_PIDFD) {
             // Only this thread may wait for such a child; or the pidfd may come to name another
             // process.
-            why = until(after(now(), pause), ended_by::what_is_said_around_it);
+            why = until(after(now(), pause), here);
             pause = std::min(2 * pause, std::chrono::microseconds(16'000));
         } else {
-            why = until_child(of.by, of.id, of.options);
+            why = until_child(of.by, of.id, of.options, here);
         }
         if (why != 0) {
             errno = why;

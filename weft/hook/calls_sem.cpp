@@ -80,8 +80,7 @@ int take_by_asking(sem_t* s, const clock_moment& until, const interruptible& her
         if (until.at != nullptr && left_until_moment(until) <= duration::zero()) return ETIMEDOUT;
         if (pause.count() == 0)
             let_others_run();
-        else if (const int why = hook::until(after(now(), pause), ended_by::what_is_said_around_it);
-                 why != 0)
+        else if (const int why = hook::until(after(now(), pause), here); why != 0)
             return why;
         pause =
             std::clamp(2 * pause, std::chrono::microseconds(50), std::chrono::microseconds(2000));

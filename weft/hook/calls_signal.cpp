@@ -27,10 +27,11 @@ int take_signal(const sigset_t* set, siginfo_t* told, time_point deadline) {
     };
     if (const int n = take(); n > 0 || errno != EAGAIN) return n;
     const signal_watch watch(*set);
+    const interruptible here(ended_by::any_handler);
     for (;;) {
         const snapshot seen = watch.look();
         if (const int n = take(); n > 0 || errno != EAGAIN) return n;
-        const int why = watch.until_pending(seen, deadline);
+        const int why = watch.until_pending(seen, deadline, here);
         if (why == timed_out) return take();
         if (why != 0) return errno = why, -1;
     }
@@ -79,13 +80,14 @@ int sigsuspend(const sigset_t* mask) {
         if (::sigismember(mask, n) == 1) ::sigdelset(&let_through, n);
     const sigset_t during = *mask;
     const signal_watch watch(let_through);
+    const interruptible here(ended_by::any_handler, &during);
     for (;;) {
         const snapshot seen = watch.look();
         {
             const own_handlers for_this_call;
             if (real::ppoll(nullptr, 0, &no_time, &during) < 0) return -1;
         }
-        if (const int why = watch.until_pending(seen, never, &during); why != 0)
+        if (const int why = watch.until_pending(seen, never, here); why != 0)
             return errno = why, -1;
     }
 }

@@ -59,6 +59,7 @@ struct clock_timer {
 };
 
 int sleep_until(clockid_t by, const timespec& moment) {
+    const interruptible here(ended_by::any_handler);
     constexpr duration short_time = std::chrono::milliseconds(100);
     const auto left = [&] {
         timespec there{};
@@ -69,16 +70,14 @@ int sleep_until(clockid_t by, const timespec& moment) {
         const clock_timer timer(by, moment);
         while (timer.fd >= 0 && left() > duration::zero()) {
             const snapshot seen = look(timer.fd);
-            if (const int why = until_ready(timer.fd, seen, true, never, ended_by::any_handler);
-                why != 0)
+            if (const int why = until_ready(timer.fd, seen, true, never, here); why != 0)
                 return why;
         }
     }
     for (duration d; (d = left()) > duration::zero();) {
         if (by == CLOCK_PROCESS_CPUTIME_ID) d = std::clamp(d / 16, shortest, short_time);
-        if (const int why = sleep_for(std::min(d, can_be_set(by) ? short_time : d), nullptr);
-            why != 0)
-            return why;
+        d = std::min(d, can_be_set(by) ? short_time : d);
+        if (const int why = until(after(now(), d), here); why != 0) return why;
     }
     return 0;
 }

@@ -132,30 +132,29 @@ bool is_connecting_to_send(int fd, int& flags) noexcept {
 // MSG_PEEK with MSG_WAITALL, or for at least `least` bytes: each peek starts again from the first
 // byte. A call that may not wait, or not any longer, returns what the last peek has shown.
 template <class Look>
-ssize_t peek_all(int fd, std::size_t least, Look look_at) {
+ssize_t peek_all(int fd, std::size_t least, Look look_at, ended_by by = ended_by::plain_handler,
+                 interruptible_from_first_wait* whole = nullptr) {
     ssize_t shown = -1;
-    auto by = ended_by::plain_handler;
     const auto look_on = [&]() -> ssize_t {
         // All that will ever come is there, or all that one call shows.
         const bool ended = is_ready(fd, POLLRDHUP | POLLERR) || goes_up_to_mark(fd);
         const ssize_t n = shown > 0 && ended && keeps_error(fd, true) ? shown : look_at();
         if (ended || n <= 0 || static_cast<std::size_t>(n) >= least) return n;
-        // A driver that reports a level, and not an event, would report it at once.
-        if (n == shown)
-            if (const int why = short_pause(); why != 0) return errno = why, -1;
+        errno = n == shown ? eagain_for_a_while : EAGAIN;
         shown = n;
         by = ended_by::any_handler;
-        errno = EAGAIN;
         return -1;
     };
-    const ssize_t all = transfer(fd, true, look_on, [](ssize_t) noexcept { return true; }, by);
+    const ssize_t all = transfer(fd, true, look_on, by, whole);
     return all < 0 && shown > 0 ? shown : all;
 }
 
 // As recvmsg(2) and sendmsg(2). Of several messages, any handler ends the wait for all but the
 // first.
-ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by);
-ssize_t send_message(int fd, const msghdr* m, int flags, ended_by by);
+ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by,
+                        interruptible_from_first_wait* whole);
+ssize_t send_message(int fd, const msghdr* m, int flags, ended_by by,
+                     interruptible_from_first_wait* whole);
 
 }  // namespace
 
@@ -233,12 +232,13 @@ ssize_t send(int fd, const void* from, size_t bytes, int flags) {
 }
 
 ssize_t recvmsg(int fd, msghdr* m, int flags) {
-    return receive_message(fd, m, flags, ended_by::plain_handler);
+    return receive_message(fd, m, flags, ended_by::plain_handler, nullptr);
 }
 
 namespace {
 
-ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by) {
+ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by,
+                        interruptible_from_first_wait* whole) {
     if (is_bad_message(m)) return real::recvmsg(fd, m, flags | no_wait);
     const msghdr as_given = *m;
     ssize_t last = 0;
@@ -252,13 +252,14 @@ ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by) {
     };
     if (!is_to_receive(fd, flags)) return received_at_once(fd, some(no_wait));
     if (!wants_more(fd, flags)) {
-        const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); }, by);
+        const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); }, by, whole);
         if (n == 0 && last < 0) tell_end(*m);
         return n;
     }
     iov_cursor rest(m->msg_iov, static_cast<int>(m->msg_iovlen));
     std::size_t least = least_of(fd, flags, rest.bytes());
-    if ((flags & MSG_PEEK) != 0) return peek_all(fd, least, [&] { return some(no_wait); });
+    if ((flags & MSG_PEEK) != 0)
+        return peek_all(fd, least, [&] { return some(no_wait); }, by, whole);
     bool ended = false;
     return transfer(
         fd, true,
@@ -281,10 +282,11 @@ ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by) {
             least -= std::min(got, least);
             return rest.advance(got) || is_enough || ended;
         },
-        by);
+        by, whole);
 }
 
-ssize_t send_message(int fd, const msghdr* m, int flags, ended_by by) {
+ssize_t send_message(int fd, const msghdr* m, int flags, ended_by by,
+                     interruptible_from_first_wait* whole) {
     if (!is_to_wait(flags) || is_bad_message(m)) return real::sendmsg(fd, m, flags);
     iov_cursor rest(m->msg_iov, static_cast<int>(m->msg_iovlen));
     bool connects = false;
@@ -310,13 +312,13 @@ ssize_t send_message(int fd, const msghdr* m, int flags, ended_by by) {
             flags |= MSG_NOSIGNAL;
             return rest.advance(static_cast<std::size_t>(n));
         },
-        by);
+        by, whole);
 }
 
 }  // namespace
 
 ssize_t sendmsg(int fd, const msghdr* m, int flags) {
-    return send_message(fd, m, flags, ended_by::plain_handler);
+    return send_message(fd, m, flags, ended_by::plain_handler, nullptr);
 }
 
 // As many messages as are there, or one where something is done after each; each is waited for as
@@ -338,13 +340,14 @@ int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
     const int before = errno;
     if (one_by_one && has_taken_error(fd)) return -1;
     unsigned done = 0;
+    interruptible_from_first_wait around;
     while (done < count) {
         if (done > 0 && keeps_error(fd, true)) break;
         mmsghdr* const next = all + done;
         unsigned got = 1;
         const ended_by by = done > 0 ? ended_by::any_handler : ended_by::plain_handler;
         if (one_by_one) {
-            const ssize_t n = receive_message(fd, &next->msg_hdr, flags, by);
+            const ssize_t n = receive_message(fd, &next->msg_hdr, flags, by, &around);
             if (n < 0) break;
             next->msg_len = static_cast<unsigned>(n);
         } else {
@@ -352,7 +355,8 @@ int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
                 return real::recvmmsg(fd, next, waits_not != 0 ? count - done : 1,
                                       flags | waits_not, nullptr);
             };
-            const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); }, by);
+            const ssize_t n =
+                transfer(fd, true, [&] { return receive_with(fd, some); }, by, &around);
             if (n < 0) break;
             if (n == 0) {  // a message at the end
                 tell_end(next->msg_hdr);
@@ -386,10 +390,11 @@ int sendmmsg(int fd, mmsghdr* all, unsigned count, int flags) {
         return real::sendmmsg(fd, all, count, flags);
     count = std::min(count, 1024u);  // as the system does
     const int before = errno;
+    interruptible_from_first_wait around;
     for (unsigned i = 0; i < count; ++i) {
         const msghdr& m = all[i].msg_hdr;
-        const ssize_t n =
-            send_message(fd, &m, flags, i > 0 ? ended_by::any_handler : ended_by::plain_handler);
+        const ended_by by = i > 0 ? ended_by::any_handler : ended_by::plain_handler;
+        const ssize_t n = send_message(fd, &m, flags, by, &around);
         if (n < 0) {
             if (i > 0) errno = before;
             return i > 0 ? static_cast<int>(i) : -1;

@@ -17,7 +17,6 @@
 #include <cerrno>
 #include <chrono>
 #include <mutex>
-#include <optional>
 
 #include "weft/base/block_cache.hpp"
 #include "weft/hook/calls.hpp"
@@ -53,20 +52,21 @@ struct one_end {
         if (deadline == time_point::min()) deadline = call_deadline(fd, reads);
         return deadline != never;
     }
-    int wait() {
-        return errno_of(until_ready(fd, seen, reads, deadline, ended_by::what_is_said_around_it));
+    int wait(const interruptible& around) {
+        return errno_of(until_ready(fd, seen, reads, deadline, around));
     }
 };
 
 // step() is made until it moves something or fails otherwise than by EAGAIN; waits(fd): whether the
-// call may wait for that end. The first end is the one that the system checks first.
+// call may wait for that end. The first end is the one that the system checks first. `around` is
+// around all the waits of the call, which may make several moves.
 template <class Step, class Waits>
 ssize_t move_between(int first, bool first_reads, int second, bool second_reads, Step step,
-                     Waits waits, ended_by by = ended_by::plain_handler) {
+                     Waits waits, interruptible_from_first_wait& around,
+                     ended_by by = ended_by::plain_handler) {
     one_end ends[] = {{first, first_reads}, {second, second_reads}};
     const int before = errno;
     unsigned tries = 0;
-    std::optional<interruptible> around;  // all the waits
     for (bool again = false;; again = true) {
         for (one_end& e : ends) e.seen = look(e.fd);
         const ssize_t n = step();
@@ -82,16 +82,12 @@ ssize_t move_between(int first, bool first_reads, int second, bool second_reads,
         if (wanting != nullptr) {
             tries = 0;
             if (!waits(wanting->fd)) return errno = EAGAIN, -1;
-            if (wanting->has_deadline() && by == ended_by::plain_handler) {
-                by = ended_by::any_handler;
-                around.reset();
-            }
-            if (!around) around.emplace(by);
-            why = around->is_over() ? EINTR : wanting->wait();
+            if (wanting->has_deadline()) by = ended_by::any_handler;
+            why = wanting->wait(around.before_wait(by));
         } else if (++tries > 2) {
             // Both are ready by now, or one is ready and nevertheless moves nothing.
             if (!waits(second)) return errno = EAGAIN, -1;
-            why = short_pause();
+            why = short_pause(around.before_wait(by));
         }
         if (why != 0) return errno = why, -1;
     }
@@ -102,7 +98,8 @@ template <class Step>
 ssize_t between_pipes(int in, int out, unsigned flags, Step step) {
     const bool waits =
         (flags & SPLICE_F_NONBLOCK) == 0 && !is_not_to_wait(in) && !is_not_to_wait(out);
-    return move_between(in, true, out, false, step, [=](int) { return waits; });
+    interruptible_from_first_wait around;
+    return move_between(in, true, out, false, step, [=](int) { return waits; }, around);
 }
 
 short events_of(int fd, short events) noexcept {
@@ -219,8 +216,9 @@ ssize_t into_pipe(int in, int out, std::size_t bytes, unsigned flags) {
     };
     const std::size_t least =
         is_local && has_low_water() ? std::min(low_water_of(in), bytes) : std::size_t{1};
+    interruptible_from_first_wait around;
     for (;;) {
-        const ssize_t n = move_between(out, false, in, true, step, waits,
+        const ssize_t n = move_between(out, false, in, true, step, waits, around,
                                        moved > 0 ? ended_by::any_handler : ended_by::plain_handler);
         if (n > 0) moved += static_cast<std::size_t>(n);
         if (n <= 0 || moved >= least) return moved > 0 ? static_cast<ssize_t>(moved) : n;
@@ -240,6 +238,7 @@ ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
     const bool is_terminal = sort_of(out).sort() == fd_sort::terminal;
     bool waited = false;
     std::size_t moved = 0;
+    interruptible_from_first_wait around;
     while (moved < bytes) {
         const ssize_t n = move_between(
             in, true, out, false,
@@ -257,7 +256,7 @@ ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
                 if (fd == in) return moved == 0 && pipe_waits;
                 return waited = !is_not_to_wait(out);
             },
-            moved > 0 ? ended_by::any_handler : ended_by::plain_handler);
+            around, moved > 0 ? ended_by::any_handler : ended_by::plain_handler);
         if (n <= 0) return moved > 0 ? static_cast<ssize_t>(moved) : n;
         moved += static_cast<std::size_t>(n);
         if (is_not_to_wait(out)) break;
@@ -300,13 +299,16 @@ ssize_t send_through_memory(int out, int in, off64_t& at, std::size_t bytes) {
     } const own = {room};
     const int before = errno;
     std::size_t moved = 0;
+    interruptible_from_first_wait around;
     while (moved < bytes) {
         const ssize_t n = in_fiber::pread64(in, room, std::min(bytes - moved, step_bytes), at);
         if (n <= 0) {
             if (n == 0 || moved > 0) break;
             return -1;
         }
-        const ssize_t sent = in_fiber::write(out, room, static_cast<std::size_t>(n));
+        const iovec part = {room, static_cast<std::size_t>(n)};
+        const ended_by by = moved > 0 ? ended_by::any_handler : ended_by::plain_handler;
+        const ssize_t sent = write_all_sorts(out, &part, 1, by, &around);
         if (sent < 0) {
             if (moved > 0) break;
             return -1;
@@ -399,6 +401,7 @@ ssize_t splice(int in, off64_t* in_at, int out, off64_t* out_at, size_t bytes, u
     if (other < 0) return as_asked();
     if (is_always_ready(other)) {
         const bool waits = (flags & SPLICE_F_NONBLOCK) == 0;
+        interruptible_from_first_wait around;
         return move_between(
             in, true, out, false,
             [=] {
@@ -406,7 +409,7 @@ ssize_t splice(int in, off64_t* in_at, int out, off64_t* out_at, size_t bytes, u
                     return real::splice(in, in_at, out, out_at, bytes, flags | SPLICE_F_NONBLOCK);
                 });
             },
-            [=](int fd) { return waits && fd == pipe && !is_not_to_wait(fd); });
+            [=](int fd) { return waits && fd == pipe && !is_not_to_wait(fd); }, around);
     }
     if (in_at != nullptr || out_at != nullptr) return as_asked();  // no socket has an offset
     return from_pipe ? out_of_pipe(in, out, bytes, flags) : into_pipe(in, out, bytes, flags);
@@ -425,6 +428,7 @@ ssize_t vmsplice(int fd, const iovec* v, size_t count, unsigned flags) {
         return real::vmsplice(fd, v, count, flags);
     const bool reads = (real::fcntl(fd, F_GETFL, nullptr) & O_ACCMODE) == O_RDONLY;
     const int before = errno;
+    interruptible_from_first_wait around;
     for (;;) {
         const snapshot seen = look(fd);
         const ssize_t n = real::vmsplice(fd, v, count, flags | SPLICE_F_NONBLOCK);
@@ -433,7 +437,9 @@ ssize_t vmsplice(int fd, const iovec* v, size_t count, unsigned flags) {
             return n;
         }
         if (errno != EAGAIN) return n;
-        if (const int why = until_ready(fd, seen, reads, never); why != 0) return errno = why, -1;
+        const interruptible& here = around.before_wait(ended_by::plain_handler);
+        if (const int why = until_ready(fd, seen, reads, never, here); why != 0)
+            return errno = why, -1;
     }
 }
 

@@ -155,11 +155,12 @@ private:
 
 }  // namespace
 
-int until_child(idtype_t by, id_t id, int options) {
+int until_child(idtype_t by, id_t id, int options, const interruptible& around) {
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "a child");
     const cancelable_wait cancelable(fiber_here());
+    if (around.is_over()) return EINTR;
     constexpr int no_wait = WNOHANG | WNOWAIT;
     child_watch* const watch = child_watch::find_or_begin({by, id, options & ~no_wait, ::getpid()});
     if (watch == nullptr) return EAGAIN;
@@ -168,7 +169,6 @@ int until_child(idtype_t by, id_t id, int options) {
         ~reference() { of->release(); }
     } const held{watch};
     child_wait op(*watch);
-    const interruptible here(ended_by::plain_handler);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));
 }
 

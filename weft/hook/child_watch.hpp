@@ -18,10 +18,13 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
+#include "weft/hook/interruption.hpp"
+
 namespace weft::hook {
 
 // Until a child of waitid(by, id, ..., options) may have a state to report: 0, or an error number:
-// ECANCELED and similar for a stop, EAGAIN if no thread can be had for it. In a fiber.
-int until_child(idtype_t by, id_t id, int options);
+// ECANCELED and similar for a stop, EAGAIN if no thread can be had for it. `around`: as for
+// until_ready(). In a fiber.
+int until_child(idtype_t by, id_t id, int options, const interruptible& around);
 
 }  // namespace weft::hook

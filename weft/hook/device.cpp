@@ -163,6 +163,7 @@ ssize_t try_read_terminal(int fd, const iovec* v, int count) noexcept {
 ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline, duration next) {
     const int before = errno;
     ssize_t moved = 0;
+    interruptible_from_first_wait around;
     for (bool waited = false;; waited = true) {
         const snapshot seen = look(fd);
         const ssize_t n = try_read_terminal(fd, rest.buffers(), rest.count());
@@ -180,8 +181,8 @@ ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline,
         int why = errno;
         if (why == EAGAIN) {
             const bool restarts = moved == 0 && deadline == never;
-            why = until_ready(fd, seen, true, deadline,
-                              restarts ? ended_by::plain_handler : ended_by::any_handler);
+            const ended_by by = restarts ? ended_by::plain_handler : ended_by::any_handler;
+            why = until_ready(fd, seen, true, deadline, around.before_wait(by));
         }
         if (why == 0) continue;
         if (why != timed_out && moved == 0) return fails_with(why);
@@ -195,14 +196,15 @@ ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline,
 // ready.
 ssize_t read_few(int fd, const iovec* v, int count, std::size_t bytes) {
     auto pause = std::chrono::milliseconds(1);
-    asking_again bytes_there(ended_by::plain_handler);
+    interruptible_from_first_wait around;
     for (bool waited = false;; waited = true) {
         if (waited && is_without_other_side(fd)) return fails_with(EIO);
         int there = 0;
         if (is_hung_up(fd) || is_ready(fd, POLLIN) || real::ioctl(fd, FIONREAD, &there) != 0 ||
             static_cast<std::size_t>(there) >= bytes)
             return real::readv(fd, v, count);
-        if (const int why = bytes_there.pause_until(after(now(), pause)); why != 0)
+        if (const int why = until(after(now(), pause), around.before_wait(ended_by::plain_handler));
+            why != 0)
             return fails_with(why);
         pause = std::min(2 * pause, std::chrono::milliseconds(16));
     }
@@ -293,7 +295,7 @@ ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noex
     return n;
 }
 
-ssize_t try_write_steering(int fd, const iovec* v) {
+ssize_t try_write_steering(int fd, const iovec* v) noexcept {
     ::pollfd p = {fd, POLLOUT, 0};
     {
         const std::lock_guard held(lock_of(fd));
@@ -304,12 +306,10 @@ ssize_t try_write_steering(int fd, const iovec* v) {
         }
     }
     // The other side is closed: the system reports that again and again, and room as well.
-    if ((p.revents & POLLHUP) != 0)
-        if (const int why = short_pause(); why != 0) return fails_with(why);
-    return fails_with(EAGAIN);
+    return fails_with((p.revents & POLLHUP) != 0 ? eagain_for_a_while : EAGAIN);
 }
 
-ssize_t try_write_counter(int fd, const iovec* v, int count) {
+ssize_t try_write_counter(int fd, const iovec* v, int count) noexcept {
     std::uint64_t more = 0;
     if (v->iov_len < sizeof more) return real::writev(fd, v, count);
     std::memcpy(&more, v->iov_base, sizeof more);
@@ -328,9 +328,7 @@ ssize_t try_write_counter(int fd, const iovec* v, int count) {
         if (has_room && fits) return real::writev(fd, v, 1);
         if (!has_room) return fails_with(EAGAIN);
     }
-    // A driver that reports a level, and not an event, would report room at once.
-    if (const int why = short_pause(); why != 0) return fails_with(why);
-    return fails_with(EAGAIN);
+    return fails_with(eagain_for_a_while);  // there is room, but for less
 }
 
 void opened_by(const msghdr& m) noexcept {

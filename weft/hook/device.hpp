@@ -80,12 +80,13 @@ bool is_without_other_side(int fd) noexcept;
 ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noexcept;
 
 // As try_write_part(), for the master side of a pseudoterminal, which takes what it has room for
-// even if the other side is closed. In that case lets others run before it fails with EAGAIN.
-ssize_t try_write_steering(int fd, const iovec* v);
+// even if the other side is closed. In that case the call pauses before it tries again
+// (transfer.hpp).
+ssize_t try_write_steering(int fd, const iovec* v) noexcept;
 
 // For an eventfd, which takes eight bytes of each buffer: writes the first buffer, and only a value
-// that fits. Lets others run before it reports that the value does not fit.
-ssize_t try_write_counter(int fd, const iovec* v, int count);
+// that fits. If the value does not fit, the call pauses before it tries again.
+ssize_t try_write_counter(int fd, const iovec* v, int count) noexcept;
 
 // Called after a receive that may have opened descriptors (SCM_RIGHTS): they are new here.
 void opened_by(const msghdr& m) noexcept;

@@ -79,9 +79,9 @@ int open_fifo(int folder, const char* path, int flags) {
     };
     const bool reads = (flags & O_ACCMODE) == O_RDONLY;
     auto pause = std::chrono::milliseconds(1);
-    asking_again end(ended_by::plain_handler);
+    interruptible_from_first_wait around;
     const auto wait = [&] {
-        const int why = end.pause_until(after(now(), pause));
+        const int why = until(after(now(), pause), around.before_wait(ended_by::plain_handler));
         pause = std::min(2 * pause, longest_pause);
         return why;
     };

@@ -188,8 +188,8 @@ const flow* only_for(const siginfo_t* why) noexcept {
 }  // namespace
 
 interruptible::interruptible(ended_by by, const sigset_t* blocked) noexcept {
+    node_.by = by;
     // Relaxed: a handler that was set by another thread meanwhile finds the next wait.
-    if (by == ended_by::what_is_said_around_it) return;
     if (!handlers_are_expected.load(std::memory_order_relaxed)) return;
     fiber_core* const here = fiber_here();
     // A child that shares its parent's memory waits with its thread.
@@ -198,7 +198,6 @@ interruptible::interruptible(ended_by by, const sigset_t* blocked) noexcept {
     node_.of = here;
     node_.fiber = here->id();
     node_.thread = ::gettid();
-    node_.by = by;
     node_.blocked = blocked;
     node_.fork = forks_of_waits.load(std::memory_order_relaxed);
     all_waits& all = waits();
@@ -217,6 +216,17 @@ interruptible::~interruptible() {
     all_waits& all = waits();
     const std::lock_guard held(all.lock);
     all.nodes.remove(node_);
+}
+
+void interruptible::become(ended_by by) noexcept {
+    if (node_.by == by) return;
+    if (node_.of == nullptr || node_.fork != forks_of_waits.load(std::memory_order_relaxed)) {
+        node_.by = by;  // the node is in no list
+        return;
+    }
+    all_waits& all = waits();
+    const std::lock_guard held(all.lock);
+    node_.by = by;
 }
 
 void expect_handlers() noexcept { handlers_are_expected.store(true, std::memory_order_relaxed); }

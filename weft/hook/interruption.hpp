@@ -10,8 +10,9 @@
 //   fiber's wait on that thread, up to that index ---> posts to its loop: if it waits, EINTR
 //
 // A handler therefore does not end a wait that began after the handler. A call that waits more than
-// once has one `interruptible` around all its waits, so that no handler falls between two of them;
-// of those of one fiber the outer one counts. Until a handler is set, none of this costs anything.
+// once has one `interruptible` around all its waits, which is passed to each of them and checked
+// before it, so that no handler falls between two of them; of those of one fiber the outer one
+// counts. Until a handler is set, none of this costs anything.
 //
 // Limits: a fiber on a shared stack is not interrupted, nor are waits for mutexes, conditions,
 // futexes, names and files. If more than 64 handlers end at once, those beyond 64 end no wait.
@@ -22,6 +23,7 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "weft/base/list.hpp"
 #include "weft/wait/flow.hpp"
@@ -32,11 +34,10 @@ namespace weft::hook {
 enum class ended_by : unsigned char {
     plain_handler,  // a handler without SA_RESTART
     any_handler,    // calls that are never restarted
-    what_is_said_around_it,
 };
 
-// Placed around a wait of the running fiber, or around a call of many short waits. The short waits
-// are `what_is_said_around_it`, and between them the call checks is_over().
+// Placed around a wait of the running fiber, or around a call of many waits, which is passed to all
+// of them: a wait that would begin after the handler does not begin (readiness.hpp).
 class interruptible {
 public:
     // During the wait, the signals of `blocked` do not interrupt it.
@@ -46,6 +47,10 @@ public:
     ~interruptible();
 
     bool is_over() const noexcept { return node_.is_over; }
+    ended_by by() const noexcept { return node_.by; }
+
+    // From now on these handlers end the call, which is over if a handler has run already.
+    void become(ended_by by) noexcept;
 
     struct node : list_node<> {
         flow* of = nullptr;
@@ -60,6 +65,22 @@ public:
 
 private:
     node node_;
+};
+
+// The same for a call that mostly does not wait: it begins with the first wait.
+class interruptible_from_first_wait {
+public:
+    // Before each wait. `by`: what ends that wait, and the ones before it no more.
+    const interruptible& before_wait(ended_by by) noexcept {
+        if (!one_)
+            one_.emplace(by);
+        else
+            one_->become(by);
+        return *one_;
+    }
+
+private:
+    std::optional<interruptible> one_;
 };
 
 // From now on handlers can find the waits.

@@ -136,8 +136,8 @@ private:
 // Makes the call, and returns its result, or -1 and errno. A signal that its mask lets through may
 // reach the loop's thread, if that thread does not block it.
 template <class E>
-int run_masked(const errand_ptr<E>& e) {
-    const interruptible here(ended_by::any_handler, &e->mask());
+int run_masked(const errand_ptr<E>& e, const interruptible& around) {
+    if (around.is_over()) return errno = EINTR, -1;
     if (const int why = run_errand(*e, "descriptors, with a mask of signals"); why != 0)
         return errno = why, -1;
     if (e->result() < 0) errno = e->error();
@@ -147,6 +147,11 @@ int run_masked(const errand_ptr<E>& e) {
 }  // namespace
 
 int masked_poll(pollfd* all, nfds_t count, time_point deadline, const sigset_t& mask) {
+    return masked_poll(all, count, deadline, mask, interruptible(ended_by::any_handler, &mask));
+}
+
+int masked_poll(pollfd* all, nfds_t count, time_point deadline, const sigset_t& mask,
+                const interruptible& around) {
     const timespec none{};
     int now;
     {
@@ -157,7 +162,7 @@ int masked_poll(pollfd* all, nfds_t count, time_point deadline, const sigset_t& 
     const errand_ptr e(new (std::nothrow) poll_errand(count, deadline, mask));
     if (!e || !e->is_good()) return errno = ENOMEM, -1;
     std::copy_n(all, count, e->all());
-    const int n = run_masked(e);
+    const int n = run_masked(e, around);
     for (nfds_t i = 0; n >= 0 && i < count; ++i) all[i].revents = e->all()[i].revents;
     return n;
 }
@@ -166,7 +171,7 @@ int masked_select(int count, unsigned char* const (&sets)[3], time_point deadlin
                   const sigset_t& mask) {
     const errand_ptr e(new (std::nothrow) select_errand(count, sets, deadline, mask));
     if (!e || !e->is_good()) return errno = ENOMEM, -1;
-    const int n = run_masked(e);
+    const int n = run_masked(e, interruptible(ended_by::any_handler, &mask));
     if (n >= 0) e->give(sets);
     return n;
 }

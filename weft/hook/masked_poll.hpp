@@ -11,8 +11,10 @@
 
 namespace weft::hook {
 
-// As ppoll(2).
+// As ppoll(2). `around`: of a call that makes several.
 int masked_poll(pollfd* all, nfds_t count, time_point deadline, const sigset_t& mask);
+int masked_poll(pollfd* all, nfds_t count, time_point deadline, const sigset_t& mask,
+                const interruptible& around);
 
 // As pselect(2), for sets of `count` bits, in whole words of 64.
 int masked_select(int count, unsigned char* const (&sets)[3], time_point deadline,

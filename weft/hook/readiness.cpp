@@ -110,14 +110,16 @@ void let_others_run() {
     begin_turn_budget();
 }
 
-int until(time_point t, ended_by by) {
-    if (!is_own_process()) return really_wait(t, by);
+int until(time_point t) { return until(t, interruptible(ended_by::any_handler)); }
+
+int until(time_point t, const interruptible& around) {
+    if (!is_own_process()) return really_wait(t, around.by());
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "a moment");
     const cancelable_wait cancelable(fiber_here());
+    if (around.is_over()) return EINTR;
     moment op(t);
-    const interruptible here(by);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));
 }
 
@@ -126,24 +128,18 @@ void wait_out(time_point t) {
     static_cast<void>(until(t));
 }
 
-int until_ready(int fd, snapshot seen, bool reads, time_point deadline) {
-    return until_ready(fd, seen, reads, deadline,
-                       deadline == never ? ended_by::plain_handler : ended_by::any_handler);
-}
-
-int until_ready(int fd, snapshot seen, bool reads, time_point deadline, ended_by by,
-                const sigset_t* blocked) {
+int until_ready(int fd, snapshot seen, bool reads, time_point deadline,
+                const interruptible& around) {
     const kept_errno own;
     if (!is_own_process()) return really_wait(fd, reads, deadline);
     if (is_ending()) return answer_to_stop(ECANCELED);
     look_for_pin(*fiber_here(), "a descriptor");
     const cancelable_wait cancelable(fiber_here());
+    if (around.is_over()) return EINTR;
     opening at = opening_of(fd);
     if (!at.of) return at.error;
     if (at.replaces) return 0;
     spend(at.of, seen, at.fresh, reads ? io_entry::readable : io_entry::writable);
-    // Around both waits: a handler that runs between them also belongs to the call.
-    const interruptible here(by, blocked);
     const auto wait = [&](time_point end) {
         fd_wait op(at.of, reads, end);
         return weft::detail::block_for(op, std::source_location::current());
@@ -151,11 +147,13 @@ int until_ready(int fd, snapshot seen, bool reads, time_point deadline, ended_by
     const time_point trusted = at.asked ? never : after(now(), trusted_wait);
     int why = wait(std::min(deadline, trusted));
     if (why == timed_out && trusted < deadline) {
+        // A request that came once the first wait had ended found no wait to end.
+        leave_if_canceled(*fiber_here());
         const std::uint64_t waited_for = at.of.generation();
         at = asked_opening_of(fd);
         if (!at.of) return at.error;
         if (at.of.generation() != waited_for) return 0;
-        why = here.is_over() ? EINTR : wait(deadline);
+        why = around.is_over() ? EINTR : wait(deadline);
     }
     switch (why) {
         case EPERM:  // no driver can watch it, or there is no space for it
@@ -163,7 +161,7 @@ int until_ready(int fd, snapshot seen, bool reads, time_point deadline, ended_by
         case ENOSPC:
         case EMFILE: {
             const time_point again = after(now(), blind_wait);
-            const int slept = until(std::min(again, deadline), by);
+            const int slept = until(std::min(again, deadline), around);
             return slept != 0 ? slept : deadline <= again ? timed_out : 0;
         }
         default:

@@ -38,32 +38,17 @@ inline snapshot look(int fd) noexcept {
     return {e, e != nullptr ? e->look() : 0};
 }
 
-// Handlers with SA_RESTART do not end a wait without a deadline, unless `by` says otherwise.
-int until_ready(int fd, snapshot seen, bool reads, time_point deadline);
-int until_ready(int fd, snapshot seen, bool reads, time_point deadline, ended_by by,
-                const sigset_t* blocked = nullptr);
+// `around` is around all waits of the call: EINTR if one of its handlers has run before this wait.
+int until_ready(int fd, snapshot seen, bool reads, time_point deadline,
+                const interruptible& around);
 
-int until(time_point moment, ended_by by = ended_by::any_handler);
-// For a call that is restarted after handlers with SA_RESTART.
-inline int short_pause() {
-    return until(after(now(), std::chrono::milliseconds(1)), ended_by::plain_handler);
+int until(time_point moment, const interruptible& around);
+int until(time_point moment);  // for a call that waits once; any handler ends it
+inline int short_pause(const interruptible& around) {
+    return until(after(now(), std::chrono::milliseconds(1)), around);
 }
 // As until(), but waits whatever is requested of the fiber.
 void wait_out(time_point moment);
-
-// Surrounds a call that polls because no event notifies it. Handlers end that call as they end a
-// call that waits, also if they run between two pauses.
-class asking_again {
-public:
-    explicit asking_again(ended_by by) noexcept : here_(by) {}
-    // Returns 0, or an error number.
-    int pause_until(time_point t) {
-        return here_.is_over() ? EINTR : until(t, ended_by::what_is_said_around_it);
-    }
-
-private:
-    interruptible here_;
-};
 
 // Saturates: a count of seconds may be beyond all clocks.
 inline duration duration_of(std::int64_t whole_seconds, std::chrono::nanoseconds rest) noexcept {

@@ -114,11 +114,12 @@ void several::look() noexcept {
     for (std::size_t i = 0; i < count_; ++i) places_[i].seen = hook::look(all_[i].fd);
 }
 
-int several::until_one_is_ready(time_point deadline, ended_by by) {
+int several::until_one_is_ready(time_point deadline, const interruptible& around) {
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "descriptors");
     const cancelable_wait cancelable(fiber_here());
+    if (around.is_over()) return EINTR;
     bool all_asked = true;
     for (std::size_t i = 0; i < count_; ++i) {
         place& p = places_[i];
@@ -131,7 +132,6 @@ int several::until_one_is_ready(time_point deadline, ended_by by) {
     }
     const time_point trusted = all_asked ? never : after(now(), trusted_wait);
     several_wait op(all_, places_, deadline, trusted);
-    const interruptible here(by);
     const int why = weft::detail::block_for(op, std::source_location::current());
     lasts_ = lasts_ || trusted <= now();
     return after_wait(why);

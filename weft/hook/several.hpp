@@ -1,7 +1,7 @@
 // several: how poll, select and epoll wait: for whichever of several descriptors is notified first.
 //
 //   several all(wanted_ones);
-//   do { all.look(); n = query(); } while (n == 0 && all.until_one_is_ready(deadline) == 0);
+//   do { all.look(); n = query(); } while (n == 0 && all.until_one_is_ready(deadline, here) == 0);
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,8 @@ public:
 
     explicit operator bool() const noexcept { return places_ != nullptr; }
     void look() noexcept;
-    int until_one_is_ready(time_point deadline, ended_by by = ended_by::any_handler);
+    // `around`: as for until_ready().
+    int until_one_is_ready(time_point deadline, const interruptible& around);
 
     struct place;
 

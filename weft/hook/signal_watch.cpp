@@ -16,11 +16,12 @@ signal_watch::~signal_watch() {
     if (fd_ >= 0) close_own(fd_);
 }
 
-int signal_watch::until_pending(snapshot seen, time_point deadline, const sigset_t* blocked) const {
-    if (fd_ >= 0) return until_ready(fd_, seen, true, deadline, ended_by::any_handler, blocked);
+int signal_watch::until_pending(snapshot seen, time_point deadline,
+                                const interruptible& around) const {
+    if (fd_ >= 0) return until_ready(fd_, seen, true, deadline, around);
     // No fd was free for it.
     const time_point again = after(now(), blind_wait);
-    const int why = until(std::min(again, deadline));
+    const int why = until(std::min(again, deadline), around);
     return why != 0 ? why : deadline <= again ? timed_out : 0;
 }
 

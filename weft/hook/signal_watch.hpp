@@ -5,7 +5,7 @@
 //
 //   signal_watch watch(set);
 //   do { seen = watch.look(); r = sigtimedwait(&set, info, &no_time); }
-//   while (r < 0 && errno == EAGAIN && watch.until_pending(seen, deadline) == 0);
+//   while (r < 0 && errno == EAGAIN && watch.until_pending(seen, deadline, here) == 0);
 //
 // Limits: it sees signals that are pending because the loop's thread blocks them. To block them is
 // up to the program, as it is with threads.
@@ -27,7 +27,7 @@ public:
     snapshot look() const noexcept { return fd_ >= 0 ? hook::look(fd_) : snapshot{}; }
     // Returns 0, timed_out, or an error number: EINTR when a handler has run of a signal that is
     // not blocked. In a fiber.
-    int until_pending(snapshot seen, time_point deadline, const sigset_t* blocked = nullptr) const;
+    int until_pending(snapshot seen, time_point deadline, const interruptible& around) const;
 
 private:
     const int fd_;

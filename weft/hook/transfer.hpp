@@ -20,7 +20,6 @@
 #include <sys/types.h>
 
 #include <cerrno>
-#include <optional>
 
 #include "weft/base/platform.hpp"
 #include "weft/hook/device.hpp"
@@ -32,6 +31,10 @@ namespace weft::hook {
 
 // The end of a wait as errno of the call: a timeout of the descriptor is EAGAIN.
 inline int errno_of(int why) noexcept { return why == timed_out ? EAGAIN : why; }
+
+// As errno of an attempt, EAGAIN after a pause: a driver that reports a level, and not an event,
+// would report at once what the attempt cannot use. No system call has it.
+inline constexpr int eagain_for_a_while = -EAGAIN;
 
 // Whether the system's own call tries once, and ends with the part that it has: more may fit, or
 // have come, by the time of a second attempt.
@@ -48,7 +51,8 @@ struct first_attempt {
 // not pay for it.
 template <class Attempt, class Enough>
 WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough& enough,
-                                    const ended_by& by, const first_attempt& first) {
+                                    const ended_by& by, const first_attempt& first,
+                                    interruptible_from_first_wait* whole) {
     const int before = first.errno_before;
     snapshot seen = first.seen;
     ssize_t n = first.n;
@@ -57,14 +61,15 @@ WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough
     bool waits = false;
     time_point deadline = never;
     // Around all the waits: a handler that runs between two of them also belongs to the call.
-    std::optional<interruptible> around;
-    ended_by around_by = by;
+    interruptible_from_first_wait of_this;
+    interruptible_from_first_wait& around = whole != nullptr ? *whole : of_this;
     for (;;) {
         int why = 0;
         if (n > 0) {
             moved += n;
         } else {
-            why = errno;
+            const bool pauses = errno == eagain_for_a_while;
+            why = pauses ? EAGAIN : errno;
             if (why == EAGAIN && waits && reads && is_over(fd)) [[unlikely]] {
                 errno = before;
                 return moved;
@@ -73,11 +78,10 @@ WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough
                 if (!waits) deadline = call_deadline(fd, reads);
                 waits = true;
                 const bool restarts = moved == 0 && deadline == never;
-                const ended_by now_by = restarts ? by : ended_by::any_handler;
-                if (!around || now_by != around_by) around.emplace(around_by = now_by);
-                why = around->is_over() ? EINTR
-                                        : until_ready(fd, seen, reads, deadline,
-                                                      ended_by::what_is_said_around_it);
+                const interruptible& here =
+                    around.before_wait(restarts ? by : ended_by::any_handler);
+                why = pauses ? short_pause(here) : 0;
+                if (why == 0) why = until_ready(fd, seen, reads, deadline, here);
             } else if (why == EAGAIN && moved == 0) {
                 errno = why;
                 refused_at_once(fd);
@@ -107,24 +111,31 @@ WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough
 
 // attempt() is a call that fails with EAGAIN where it would wait; enough(n) is called after each
 // that moved n bytes, n > 0. `by`, with its value at that time, is what ends a wait for the first
-// of them that has no deadline.
+// of them that has no deadline. `whole`: of a call that makes several transfers.
 template <class Attempt, class Enough>
 ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough,
-                 const ended_by& by = ended_by::plain_handler) {
+                 const ended_by& by = ended_by::plain_handler,
+                 interruptible_from_first_wait* whole = nullptr) {
     pay_for(fd);
     const int before = errno;
     const snapshot seen = look(fd);
     const ssize_t n = attempt();
     if (n == 0 || (n > 0 && enough(n))) [[likely]]
         return n;
-    return transfer_rest(fd, reads, attempt, enough, by, {before, seen, n});
+    return transfer_rest(fd, reads, attempt, enough, by, {before, seen, n}, whole);
 }
 
 // As above, for a call that ends with any count of bytes.
 template <class Attempt>
-ssize_t transfer(int fd, bool reads, Attempt attempt,
-                 const ended_by& by = ended_by::plain_handler) {
-    return transfer(fd, reads, attempt, [](ssize_t) noexcept { return true; }, by);
+ssize_t transfer(int fd, bool reads, Attempt attempt, const ended_by& by = ended_by::plain_handler,
+                 interruptible_from_first_wait* whole = nullptr) {
+    return transfer(fd, reads, attempt, [](ssize_t) noexcept { return true; }, by, whole);
+}
+
+// As writev(2) in a fiber, for a call that makes several.
+namespace in_fiber {
+ssize_t write_all_sorts(int fd, const iovec* v, int count, ended_by by = ended_by::plain_handler,
+                        interruptible_from_first_wait* whole = nullptr);
 }
 
 // An attempt of call(flags), which receives. If a message socket is shut down for reading, a call
