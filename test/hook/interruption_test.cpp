@@ -793,6 +793,23 @@ TEST_P(interruption, ends_a_call_with_a_mask_between_two_of_its_waits) {
     });
 }
 
+TEST_P(interruption, ends_a_wait_for_a_semaphore_whose_unit_another_takes) {
+    run([&] {
+        sem_t s;
+        ::sem_init(&s, 0, 0);
+        const long n = between_two_waits([&] { return long{::sem_wait(&s)}; },
+                                         [&] {
+                                             ::sem_post(&s);
+                                             hold(20ms);
+                                             EXPECT_EQ(::sem_trywait(&s), 0);
+                                         },
+                                         [&] { ::sem_post(&s); });
+        EXPECT_EQ(n, -1);
+        EXPECT_EQ(errno, EINTR);
+        ::sem_destroy(&s);
+    });
+}
+
 TEST_P(interruption, ends_the_wait_of_the_eldest_fiber) {
     run([&] {
         const handler_set h(0);

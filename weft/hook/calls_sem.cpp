@@ -119,6 +119,9 @@ int take_unit(sem_t* s, const clock_moment& until) {
             if (how.first && real::sem_trywait(s) == 0) return 0;
             return here.is_over() ? EINTR : why_stopped_here();
         }
+        // Another has taken the unit that this one was woken for. A handler that ran meanwhile has
+        // found no wait to end.
+        if (here.is_over()) return real::sem_trywait(s) == 0 ? 0 : EINTR;
         how.first = true;
     }
 }
