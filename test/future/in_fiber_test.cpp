@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 #include <thread>
 
 #include "test/future/values.hpp"
 #include "weft/fiber/fiber.hpp"
+#include "weft/fiber/fiber_core.hpp"
 #include "weft/fiber/fiber_local.hpp"
 #include "weft/stack/default_stacks.hpp"
 #include "weft/wait/context_local.hpp"
@@ -155,6 +157,43 @@ TEST(in_fiber, is_a_new_fiber_for_each_function) {
     EXPECT_EQ(sum, 30);
     run(l, [&] { make_ready_future().then([&] { sum += *bound; }).detach(); });
     EXPECT_EQ(sum, 31);
+}
+
+// What weft/hook keeps in a fiber, each of which a function may leave set.
+TEST(in_fiber, leaves_no_setting_of_a_function_to_the_next) {
+    using core = weft::detail::fiber_core;
+    void (*const sets[])(core&) = {
+        [](core& f) { f.hooked = core::hooks::off; },
+        [](core& f) { f.hooked = core::hooks::on; },
+        [](core& f) { f.stop_answer = 1; },
+        [](core& f) { f.cancel_disabled = true; },
+        [](core& f) { f.cancel_asynchronous = true; },
+        [](core& f) { f.has_cancel_record = true; },
+        [](core& f) { f.refused_waits = 1; },
+        [](core& f) { f.foreign_locks = 1; },
+    };
+    for (std::size_t i = 0; i != std::size(sets); ++i) {
+        int checked = 0;
+        virtual_loop l(1);
+        const auto check = [&] {
+            const core& f = *core::current();
+            EXPECT_TRUE(f.hooked == core::hooks::by_default) << i;
+            EXPECT_EQ(f.stop_answer, 0) << i;
+            EXPECT_FALSE(f.cancel_disabled) << i;
+            EXPECT_FALSE(f.cancel_asynchronous) << i;
+            EXPECT_FALSE(f.has_cancel_record) << i;
+            EXPECT_EQ(f.refused_waits, 0) << i;
+            EXPECT_EQ(f.foreign_locks, 0) << i;
+            ++checked;
+        };
+        const auto two = [&] {
+            make_ready_future().then([&] { sets[i](*core::current()); }).detach();
+            make_ready_future().then(check).detach();  // in the same fiber, if that is as new
+        };
+        run(l, two);
+        run(l, [&] { make_ready_future().then(check).detach(); });
+        EXPECT_EQ(checked, 2);
+    }
 }
 
 TEST(in_fiber, is_unwound_when_its_loop_ends) {

@@ -65,6 +65,12 @@ struct fiber_core : frame, flow {
     bool has_cancel_record : 1 = false;
     std::uint8_t refused_waits = 0;
     std::uint16_t foreign_locks = 0;
+    // Whether hooked code would find it as if it were new.
+    bool has_default_settings() const noexcept {
+        return hooked == hooks::by_default && stop_answer == 0 && !cancel_disabled &&
+               !cancel_asynchronous && !has_cancel_record && refused_waits == 0 &&
+               foreign_locks == 0;
+    }
     union {
         scheduler* target = nullptr;  // where it starts; until begin()
         fiber_locals* locals;

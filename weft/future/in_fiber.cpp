@@ -98,7 +98,7 @@ WEFT_NOINLINE bool put_first(borrowed_fiber& f) noexcept {
 // Whether another function would find the fiber as if the fiber were new.
 bool is_as_new(borrowed_fiber& f) noexcept {
     return f.pending_flags == 0 && f.shields == 0 && f.own()->extras == nullptr &&
-           !f.stop.stop_requested();
+           !f.stop.stop_requested() && f.has_default_settings();
 }
 
 // Puts the fiber on the idle list, if it is as new and a place is free. True: it is on the list.
