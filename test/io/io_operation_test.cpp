@@ -1,7 +1,10 @@
 #include "weft/io/io_operation.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,9 +15,11 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "test/io/drivers.hpp"
 #include "test/support/begun.hpp"
+#include "weft/io/endpoint.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/timeout_scope.hpp"
@@ -157,6 +162,60 @@ TEST_P(an_io_operation, moved_from_queue_to_driver_loses_no_byte_to_a_stop) {
             t.bytes += c.server.read(weft::testing::room(next)).value_or(0);
         }
         EXPECT_EQ(t.bytes, 2u) << "a byte is lost";
+    });
+}
+
+class connects final : public io_operation {
+public:
+    connects(const descriptor_ref& of, const weft::endpoint& to)
+        : io_operation(io_request::connect, false, of, nullptr, to.size(), 1, 5s, "a connection"),
+          to_(to) {
+        request_.data = to_.data();
+    }
+    weft::transfer_result take(const weft::waiter* w, weft::wait_status how) const noexcept {
+        return outcome(w, how);
+    }
+
+private:
+    weft::endpoint to_;
+};
+
+// The first part was its call; a driver that is given a second one reports that the first is under
+// way. Nothing answers: the queue of the listener is full.
+TEST_P(an_io_operation, does_not_give_to_a_driver_the_connection_that_it_has_begun) {
+    run([] {
+        const descriptor listener = owned_of(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        ::sockaddr_in any{};
+        any.sin_family = AF_INET;
+        any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ::socklen_t bytes = sizeof any;
+        ASSERT_EQ(::bind(listener.number(), reinterpret_cast<::sockaddr*>(&any), bytes), 0);
+        ASSERT_EQ(::listen(listener.number(), 0), 0);
+        ::getsockname(listener.number(), reinterpret_cast<::sockaddr*>(&any), &bytes);
+        const auto to =
+            weft::endpoint::parse("127.0.0.1:" + std::to_string(ntohs(any.sin_port))).value();
+        constexpr int nonblocking = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+        std::vector<descriptor> others;
+        for (bool is_full = false; !is_full && others.size() != 16;) {
+            others.push_back(owned_of(::socket(AF_INET, nonblocking, 0)));
+            const int n = others.back().number();
+            ::connect(n, reinterpret_cast<const ::sockaddr*>(&any), bytes);
+            ::pollfd connected = {n, POLLOUT, 0};
+            is_full = ::poll(&connected, 1, 50) == 0;
+        }
+        const descriptor socket = owned_of(::socket(AF_INET, nonblocking, 0));
+        io_entry& e = socket.ref().entry();
+        weft::transfer_result t;
+        weft::fiber connecting([&] { t = weft::await(connects(socket.ref(), to)); });
+        e.life.fetch_add(io_entry::crowd / 2);
+        weft::this_fiber::sleep_for(1ms);
+        e.life.fetch_sub(io_entry::crowd / 2);
+        e.notify(io_entry::generation_of(e.life.load()), io_entry::writable);
+        weft::this_fiber::sleep_for(20ms);
+        EXPECT_FALSE(connecting.done()) << t.error.message();
+        connecting.request_stop();
+        connecting.join();
+        EXPECT_EQ(t.error, std::errc::operation_canceled);
     });
 }
 

@@ -186,7 +186,8 @@ private:
     }
 
     bool gives_to(io_driver& d) const noexcept {
-        if (!d.completes() || !request_.can_be_given()) return false;
+        // A connection that was begun by readiness is under way: a second call would fail.
+        if (!d.completes() || !request_.can_be_given() || request_.begun) return false;
         if (request_.of && request_.of.entry().is_crowded()) [[unlikely]]
             return false;
         // The system would write to a shared stack while another flow uses it.
