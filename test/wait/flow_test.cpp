@@ -225,6 +225,75 @@ TEST(flow, lowering_its_shield_lets_a_stop_end_concurrent_waits) {
     on.run_all();
 }
 
+// A wait beside a shielded one, and what its end was.
+struct beside_a_shield {
+    manual_executor on;
+    coroutine_flow f{on};
+    gate a, b;
+    std::vector<wait_status> ends;
+
+    plain_coroutine wait(time_point until) {
+        const wait_status how = co_await b.async_pass_until(until);
+        ends.push_back(how);
+    }
+    plain_coroutine shielded() {
+        f.raise_shield();
+        co_await a.async_pass();
+        f.lower_shield();
+    }
+    void lower() {
+        EXPECT_TRUE(a.let_one_pass());
+        on.run_all();
+    }
+};
+
+TEST(flow, lowering_its_shield_lets_a_deadline_that_came_meanwhile_end_concurrent_waits) {
+    beside_a_shield t;
+    t.f.set_deadline(t.on.now() + 2ms);
+    plain_coroutine beside = t.wait(never);
+    beside.start(t.on, &t.f);
+    plain_coroutine shielded = t.shielded();
+    shielded.start(t.on, &t.f);
+    t.on.advance(5ms);
+    EXPECT_TRUE(t.ends.empty());
+    t.lower();
+    EXPECT_EQ(t.ends, std::vector{wait_status::stopped});
+    EXPECT_EQ(t.on.timer_count(), 0u);
+    EXPECT_EQ(t.f.pending_flags, detail::flow_hot::has_deadline);
+}
+
+TEST(flow, under_a_shield_ends_waits_by_their_own_deadlines) {
+    beside_a_shield t;
+    t.f.set_deadline(t.on.now() + 2ms);
+    plain_coroutine beside = t.wait(t.on.now() + 4ms);
+    beside.start(t.on, &t.f);
+    plain_coroutine shielded = t.shielded();
+    shielded.start(t.on, &t.f);
+    t.on.advance(3ms);
+    EXPECT_TRUE(t.ends.empty());
+    t.on.advance(2ms);
+    EXPECT_EQ(t.ends, std::vector{wait_status::timed_out});
+    t.lower();
+    EXPECT_EQ(t.on.timer_count(), 0u);
+}
+
+TEST(flow, lowering_its_shield_bounds_the_waits_that_have_begun_under_it) {
+    for (const bool has_own_deadline : {false, true}) {
+        beside_a_shield t;
+        t.f.set_deadline(t.on.now() + 3ms);
+        plain_coroutine shielded = t.shielded();
+        shielded.start(t.on, &t.f);
+        plain_coroutine beside = t.wait(has_own_deadline ? t.on.now() + 9ms : never);
+        beside.start(t.on, &t.f);
+        t.on.advance(1ms);
+        t.lower();
+        EXPECT_TRUE(t.ends.empty());
+        t.on.advance(3ms);
+        EXPECT_EQ(t.ends, std::vector{wait_status::stopped});
+        EXPECT_EQ(t.on.timer_count(), 0u);
+    }
+}
+
 // An executor with a slow post().
 class slow_executor final : public executor {
 public:

@@ -134,6 +134,14 @@ stop_reason flow::pending_stop_slowly() const noexcept {
     return stop_reason::none;
 }
 
+void flow::deliver_kept_off() noexcept {
+    if ((pending_flags & deadline_kept_off) != 0) {
+        pending_flags &= static_cast<std::uint8_t>(~deadline_kept_off);
+        for (waiter* w = waiting; w != nullptr; w = w->outer_) w->meet_deadline();
+    }
+    if ((pending_flags & stop_pending) != 0) deliver_stop();
+}
+
 void flow::deliver_stop() noexcept {
     const stop_reason why = requested_stop();
     if (why == stop_reason::none) return;  // the reason was a block that has ended since

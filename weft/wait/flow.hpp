@@ -102,6 +102,7 @@ struct flow_hot {
         has_deadline = 2,     // it has a deadline
         may_migrate = 4,      // it may migrate, so the shortcuts of other flows are not for it
         stack_is_shared = 8,  // its stack belongs to others while it is suspended (off_stack.hpp)
+        deadline_kept_off = 16,  // a shield has kept its deadline off a wait
     };
 
     const flow_kind* kind;
@@ -179,16 +180,17 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     }
 
     // On its own thread: none of its waits is ended early until as many calls of lower_shield have
-    // followed. After the last of these, waits that are suspended beside the caller see a stop that
-    // came meanwhile.
+    // followed. After the last of these, waits that are suspended beside the caller see a stop and
+    // a deadline that came meanwhile.
     void raise_shield(std::source_location place = std::source_location::current()) noexcept {
         if (++shields == 0) [[unlikely]]
             fail("more shields than can be counted", info(), place);
     }
     void lower_shield() noexcept {
         WEFT_DEBUG_ASSERT(shields != 0, "a shield is lowered that was not raised");
-        if (--shields == 0 && waiting != nullptr && (pending_flags & stop_pending) != 0)
-            deliver_stop();
+        constexpr std::uint8_t kept_off = stop_pending | deadline_kept_off;
+        if (--shields == 0 && (pending_flags & kept_off) != 0) [[unlikely]]
+            deliver_kept_off();
     }
 
     // On its own thread: no wait lasts beyond t; `never` removes the deadline.
@@ -270,6 +272,7 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
 
 private:
     stop_reason pending_stop_slowly() const noexcept;
+    void deliver_kept_off() noexcept;
 };
 
 namespace detail {

@@ -18,17 +18,40 @@ bool waiter::may_begin_slowly(bool reports_stop, bool on_own_stack) noexcept {
 
 // Arms a timer for the earlier of the wait's own deadline and the flow's.
 void waiter::set_timer(time_point until) noexcept {
-    const bool bounded = of != nullptr && may_be_stopped();
-    const time_point scope = bounded ? of->deadline : never;
-    const time_point first = std::min(until, scope);
-    if (first == never) return;
+    const time_point scope = of != nullptr && stoppable_ ? of->deadline : never;
+    const bool is_kept_off = scope != never && of->shields != 0;
+    if (is_kept_off) keep_deadline_off();
+    const time_point bound = is_kept_off ? never : scope;
+    if (until == never && bound == never) return;
     std::construct_at(&timer_);
     timed_ = true;
-    of_scope_ = scope < until;
-    timer_.deadline = first;
     timer_.fire = on_deadline;
     timer_.owner = this;
+    timer_.own = until;
+    arm_timer(std::min(until, bound), bound < until);
+}
+
+void waiter::arm_timer(time_point at, bool of_scope) noexcept {
+    of_scope_ = of_scope;
+    timer_.deadline = at;
     home_->arm(timer_);
+}
+
+void waiter::keep_deadline_off() noexcept {
+    kept_off_ = true;
+    of->pending_flags |= flow::deadline_kept_off;
+}
+
+void waiter::meet_deadline() noexcept {
+    if (!kept_off_ || !stoppable_) return;
+    kept_off_ = false;
+    const bool has_come = overdue_ || (of->deadline != never && of->deadline <= home_->now());
+    overdue_ = false;
+    if (has_come) return stop(stop_reason::deadline);
+    if (!is_armed()) return set_timer(never);
+    if (timer_.deadline <= of->deadline) return;
+    home_->disarm(timer_);
+    arm_timer(of->deadline, true);
 }
 
 // Sets the timer, and delivers a stop that is pending already.
@@ -52,7 +75,11 @@ void waiter::park_outer() {
 
 void waiter::on_deadline(timer_node& t) noexcept {
     waiter& self = *static_cast<deadline_timer&>(t).owner;
-    if (self.of_scope_)
+    if (self.of_scope_ && self.of->shields != 0) {
+        self.keep_deadline_off();
+        self.overdue_ = true;
+        if (self.timer_.own != never) self.arm_timer(self.timer_.own, false);
+    } else if (self.of_scope_)
         self.stop(stop_reason::deadline);
     else if (self.interrupt_ == nullptr)
         self.end_early(wait_status::timed_out, stop_reason::none);

@@ -257,6 +257,10 @@ private:
     WEFT_NOINLINE void set_timer(time_point until) noexcept;
     WEFT_NOINLINE void arm(time_point until) noexcept;
     void end_early(wait_status how, stop_reason why) noexcept;
+    // The flow has no shield any more: the deadline of a scope counts again.
+    void meet_deadline() noexcept;
+    void keep_deadline_off() noexcept;
+    void arm_timer(time_point at, bool of_scope) noexcept;
     // Inserts it in front of the wait that `at` points to.
     void join_flow(waiter*& at) noexcept {
         outer_ = at;
@@ -286,6 +290,8 @@ private:
     bool outside_ = false;
     bool timed_ = false;         // there is a timer
     bool of_scope_ : 1 = false;  // the timer is for a scope's deadline
+    bool kept_off_ : 1 = false;  // a shield keeps a scope's deadline off it
+    bool overdue_ : 1 = false;   // that deadline has come
     bool others_ : 1 = false;
     bool looks_ : 1 = false;   // its handle is a look_frame
     bool asked_ : 1 = false;   // a stop for no reason has come, and did not end it
@@ -298,6 +304,7 @@ private:
     void* operation_ = nullptr;
     struct deadline_timer : timer_node {
         waiter* owner;
+        time_point own;  // the wait's own deadline
     };
     static_assert(std::is_trivially_destructible_v<deadline_timer>);
     union {
