@@ -211,6 +211,114 @@ TEST(fiber_core, with_a_wake_in_progress_runs_beside_an_endless_yielder) {
     EXPECT_TRUE(has_passed);
 }
 
+// Passes both, one after the other, beside the waits of its fiber.
+testing::begun pass_both(testing::gate& first, testing::gate& second) {
+    co_await first.async_pass();
+    co_await second.async_pass();
+}
+
+TEST(fiber_core, with_a_wake_of_an_outer_wait_in_progress_runs_before_its_loop_ends) {
+    testing::gate g;
+    testing::gate first;
+    testing::gate second;
+    bool has_passed = false;
+    std::optional<loop> l(std::in_place);
+    fiber f(
+        [&] {
+            const shield from_the_end;
+            const testing::begun waits = pass_both(first, second);
+            await(g.async_pass());
+            has_passed = true;
+            second.let_one_pass();
+            this_fiber::yield();
+        },
+        {.on = &*l});
+    f.detach();
+    l->run_until_idle();
+    ASSERT_TRUE(first.let_one_pass());
+    l->run_until_idle();  // the coroutine's wait is the innermost
+    end_beside_a_late_wake(l, g);
+    EXPECT_TRUE(has_passed);
+}
+
+TEST(fiber_core, has_a_wait_of_its_own_beside_those_of_its_coroutines) {
+    loop l;
+    testing::gate g;
+    testing::gate first;
+    testing::gate second;
+    const flow* of = nullptr;
+    fiber f(
+        [&] {
+            const testing::begun waits = pass_both(first, second);
+            of = current_flow();
+            EXPECT_NE(of->waiting, nullptr);
+            EXPECT_EQ(of->own_wait(), nullptr);
+            await(g.async_pass());
+            second.let_one_pass();
+            this_fiber::yield();
+        },
+        {.on = &l});
+    l.run_until_idle();
+    ASSERT_NE(of, nullptr);
+    waiter* const own = of->own_wait();
+    EXPECT_NE(own, nullptr);
+    EXPECT_EQ(own, of->waiting);
+    ASSERT_TRUE(first.let_one_pass());
+    l.run_until_idle();
+    EXPECT_NE(own, of->waiting);
+    EXPECT_EQ(own, of->own_wait());
+    ASSERT_TRUE(g.let_one_pass());
+    l.run();
+    f.join();
+}
+
+// A stop of its flow comes while it starts, and asks it to end before the flow is suspended.
+struct asked_as_it_begins {
+    static constexpr bool reports_stop = true;
+    bool could_suspend = true;
+
+    bool ready() { return false; }
+    bool start(waiter& w) {
+        w.enlist(
+            "a thing", this, this, [](waiter&) noexcept {},
+            [](waiter& me, stop_reason) noexcept {
+                me.operation<asked_as_it_begins>().could_suspend = current_flow()->can_suspend();
+                if (me.claim()) me.wake();
+            });
+        current_flow()->request_stop(stop_reason::user);
+        return true;
+    }
+    void take(const waiter*, wait_status) {}
+};
+
+TEST(fiber_core, can_be_suspended_by_code_on_its_stack_where_no_wait_begins) {
+    loop l;
+    testing::gate g;
+    asked_as_it_begins op;
+    const auto can = [] { return current_flow()->can_suspend(); };
+    bool by_a_coroutine = true;
+    fiber f(
+        [&] {
+            EXPECT_TRUE(can());
+            const testing::begun waits = [](testing::gate& of, bool& seen) -> testing::begun {
+                co_await of.async_pass();
+                seen = current_flow()->can_suspend();  // on the stack of the loop
+            }(g, by_a_coroutine);
+            EXPECT_TRUE(can());
+            coroutine<void()> inner([&] { EXPECT_TRUE(can()); });
+            inner.resume();
+            g.let_one_pass();
+            this_fiber::yield();
+            EXPECT_FALSE(by_a_coroutine);
+            await(op);
+            EXPECT_FALSE(op.could_suspend);
+            EXPECT_TRUE(can());
+        },
+        {.on = &l});
+    l.run();
+    f.join();
+}
+
 TEST(fiber_core, killed_while_ready_with_a_nested_wait_never_resumes) {
     testing::gate g;
     std::optional<loop> l(std::in_place);

@@ -19,6 +19,8 @@
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
+#include "test/support/begun.hpp"
+#include "test/support/gate.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/hook.hpp"
 #include "weft/hook/opening.hpp"
@@ -669,6 +671,42 @@ TEST_P(cancellation, ends_a_wait_that_has_just_begun_to_last) {
         static_cast<void>(::write(w.ends[1], "x", 1));
         EXPECT_TRUE(f.join().stopped());
         EXPECT_FALSE(came_back);
+    });
+}
+
+// The coroutine's wait is inside the fiber's, and is the innermost.
+TEST_P(cancellation, ends_the_wait_of_the_fiber_and_not_of_a_coroutine_in_it) {
+    run([&] {
+        weft::testing::gate first;
+        weft::testing::gate second;
+        bool passed = false;
+        bool came_back = false;
+        pthread_t handle = 0;
+        fiber f([&] {
+            handle = ::pthread_self();
+            const weft::testing::begun waits = [](weft::testing::gate& one,
+                                                  weft::testing::gate& two,
+                                                  bool& passed) -> weft::testing::begun {
+                co_await one.async_pass();
+                passed = co_await two.async_pass_until(never) == wait_status::woken;
+            }(first, second, passed);
+            struct lets_pass {
+                weft::testing::gate& last;
+                ~lets_pass() {
+                    EXPECT_TRUE(last.let_one_pass());
+                    this_fiber::yield();
+                }
+            } const at_end{second};
+            ::usleep(2'000'000);
+            came_back = true;
+        });
+        ::usleep(1000);
+        ASSERT_TRUE(first.let_one_pass());
+        ::usleep(1000);
+        EXPECT_EQ(::pthread_cancel(handle), 0);
+        EXPECT_TRUE(f.join().stopped());
+        EXPECT_FALSE(came_back);
+        EXPECT_TRUE(passed);
     });
 }
 

@@ -26,6 +26,7 @@
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
+#include "test/support/begun.hpp"
 #include "test/support/gate.hpp"
 #include "weft/hook/hook.hpp"
 #include "weft/hook/opening.hpp"
@@ -700,6 +701,34 @@ TEST_P(interruption, ends_a_wait_that_has_just_begun_to_last) {
                                          [&] { static_cast<void>(::write(p.b, "x", 1)); });
         EXPECT_EQ(n, -1);
         EXPECT_EQ(errno, EINTR);
+    });
+}
+
+// The coroutine's wait is inside the fiber's, and is the innermost.
+TEST_P(interruption, ends_the_wait_of_the_fiber_and_not_of_a_coroutine_in_it) {
+    run([&] {
+        const handler_set h(0);
+        weft::testing::gate first;
+        weft::testing::gate second;
+        bool passed = false;
+        fiber f([&] {
+            const weft::testing::begun waits = [](weft::testing::gate& one,
+                                                  weft::testing::gate& two,
+                                                  bool& passed) -> weft::testing::begun {
+                co_await one.async_pass();
+                passed = co_await two.async_pass_until(never) == wait_status::woken;
+            }(first, second, passed);
+            EXPECT_EQ(::usleep(2'000'000), -1);
+            EXPECT_EQ(errno, EINTR);
+            EXPECT_TRUE(second.let_one_pass());
+            this_fiber::yield();
+        });
+        ::usleep(1000);
+        ASSERT_TRUE(first.let_one_pass());
+        this_fiber::sleep_for(1ms);
+        ::kill(::getpid(), SIGUSR1);
+        f.join();
+        EXPECT_TRUE(passed);
     });
 }
 

@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/begun.hpp"
+#include "test/support/gate.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/nursery.hpp"
@@ -186,6 +188,25 @@ TEST(parking_lot, reports_an_unparked_waiter_that_never_resumes) {
         EXPECT_EQ(abandoned_given, given ? 1 : 0);
         f.detach();
     }
+}
+
+// The wait of a coroutine that the fiber has started and does not await is no wait of the fiber.
+TEST(parking_lot, suspends_a_fiber_in_which_a_coroutine_waits) {
+    run([] {
+        int thing = 0;
+        weft::testing::gate g;
+        const weft::testing::begun waits = [](weft::testing::gate& of) -> weft::testing::begun {
+            co_await of.async_pass();
+        }(g);
+        fiber other([&] {
+            until_parked(&thing);
+            unpark(&thing, 1);
+        });
+        EXPECT_EQ(park(&thing, {.what = "a thing", .deadline = after(now(), 2s)}, always),
+                  unparked::woken);
+        EXPECT_TRUE(g.let_one_pass());
+        other.join();
+    });
 }
 
 TEST(parking_lot, preserves_errno) {

@@ -19,6 +19,8 @@
 #include <string>
 
 #include "test/io/drivers.hpp"
+#include "test/support/begun.hpp"
+#include "test/support/gate.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/io/descriptor.hpp"
 
@@ -110,6 +112,21 @@ TEST_P(a_fiber_that_never_waits, lets_others_run_when_its_calls_find_nothing) {
     ::sigemptyset(&none);
     const timespec at_once{};
     EXPECT_TRUE(sees_another([&] { EXPECT_EQ(::sigtimedwait(&none, nullptr, &at_once), -1); }));
+}
+
+TEST_P(a_fiber_that_never_waits, lets_others_run_while_a_coroutine_waits_in_it) {
+    run([&] {
+        weft::testing::gate g;
+        const weft::testing::begun waits = [](weft::testing::gate& of) -> weft::testing::begun {
+            co_await of.async_pass();
+        }(g);
+        bool done = false;
+        fiber other([&] { done = true; });
+        for (int i = 0; i != 100'000 && !done; ++i) ::sched_yield();
+        EXPECT_TRUE(done);
+        EXPECT_TRUE(g.let_one_pass());
+        other.join();
+    });
 }
 
 TEST_P(a_fiber_that_never_waits, lets_others_run_between_locks) {

@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "test/io/drivers.hpp"
+#include "test/support/begun.hpp"
+#include "test/support/gate.hpp"
 #include "weft/io/signal_set.hpp"
 #include "weft/task/task.hpp"
 
@@ -229,6 +231,27 @@ TEST_P(child, receives_sigterm_from_the_destructor) {
         }
         EXPECT_TRUE(is_gone(id));
         EXPECT_EQ(all_of(out), "asked\n");
+    });
+}
+
+// The wait of a coroutine that the fiber has started and does not await is no wait of the fiber.
+TEST_P(child, is_awaited_by_the_destructor_in_a_fiber_in_which_a_coroutine_waits) {
+    run([] {
+        weft::testing::gate g;
+        const weft::testing::begun waits = [](weft::testing::gate& of) -> weft::testing::begun {
+            using weft::operator co_await;  // the gate is of another namespace
+            co_await of.async_pass();
+        }(g);
+        bool ran = false;
+        {
+            process p = script("trap 'exec sleep 0.1' TERM; echo ready; read line",
+                               {.in = child_io::piped, .out = child_io::piped});
+            std::array<std::byte, 6> ready;
+            ASSERT_TRUE(p.out().read_exact(ready));
+            fiber([&] { ran = true; }).detach();
+        }
+        EXPECT_TRUE(ran);
+        EXPECT_TRUE(g.let_one_pass());
     });
 }
 

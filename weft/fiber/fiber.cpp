@@ -21,6 +21,13 @@ void suspend_fiber(flow& f) {
         this_coroutine::yield();
 }
 
+bool runs_below(const flow& f) noexcept {
+    const control* const own = static_cast<const fiber_core&>(f).own();
+    const control* c = current();
+    while (c != nullptr && c != own) c = c->resumer;
+    return c != nullptr;
+}
+
 void end_fiber(flow& f) noexcept {
     fiber_core& self = fiber_core::of(f);
     self.ending = true;
@@ -112,9 +119,9 @@ atomic<unhandled_handler> unhandled{print_and_abort};
 
 }  // namespace
 
-const flow_kind fiber_core::fiber_kind = {"fiber",     suspend_fiber,       end_fiber,
-                                          keep_fiber,  let_go_of_fiber,     fiber_info,
-                                          leave_fiber, has_on_shared_stack, true};
+const flow_kind fiber_core::fiber_kind = {
+    "fiber",    suspend_fiber, end_fiber,           keep_fiber, let_go_of_fiber,
+    fiber_info, leave_fiber,   has_on_shared_stack, true,       runs_below};
 
 fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_kind) {
     set_handle(frame::handle());

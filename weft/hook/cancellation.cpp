@@ -134,7 +134,7 @@ cancel_record* make_record(fiber_core& f) noexcept {
 bool is_to_leave(const fiber_core& f, const cancel_record& r) noexcept {
     return pending_cancels.load(std::memory_order_relaxed) != 0 &&
            r.is_pending.load(std::memory_order_acquire) && !f.cancel_disabled && !r.is_exiting &&
-           !f.ending && f.waiting == nullptr && std::uncaught_exceptions() == 0;
+           f.can_suspend() && std::uncaught_exceptions() == 0;
 }
 
 void leave_if_asked(fiber_core& f, cancel_record& r) {
@@ -162,7 +162,7 @@ struct canceling : weft::detail::frame {
             return;
         }
         if (waits_to_be_canceled(f)) {
-            waiter* const w = f.waiting;
+            waiter* const w = f.own_wait();
             if (w != nullptr && w->may_be_stopped()) w->stop(stop_reason::none);
         }
         delete self;

@@ -73,13 +73,6 @@ void enable_in_child() noexcept {
     process_state::set(process_state::alive, true);
 }
 
-bool runs_below(const fiber_core& f) noexcept {
-    const weft::detail::control* const own = f.own();
-    const weft::detail::control* c = weft::detail::current();
-    while (c != nullptr && c != own) c = c->resumer;
-    return c != nullptr;
-}
-
 bool is_in_fiber() noexcept { return fiber_here() != nullptr; }
 
 bool is_own_number() noexcept {

@@ -42,10 +42,6 @@ struct process_state {
     }
 };
 
-// Whether the running code was resumed by the fiber, and is not the code that gives the fiber its
-// turns.
-bool runs_below(const fiber_core& f) noexcept;
-
 // Whether the caller runs on a fiber's stack. For units that are compiled without sanitizers while
 // the rest has them: a context has other members there.
 bool is_in_fiber() noexcept;
@@ -59,7 +55,7 @@ WEFT_ALWAYS_INLINE fiber_core* fiber_here() noexcept {
         return nullptr;
     // If no coroutine runs, the fiber may be done, and is not read.
     if (weft::detail::current() == nullptr) return nullptr;
-    return f->runs_here() || runs_below(*f) ? f : nullptr;
+    return f->runs_here() || f->kind->runs_here(*f) ? f : nullptr;
 }
 
 // As fiber_here(), but null if the fiber's hooks are off.

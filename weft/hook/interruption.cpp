@@ -97,7 +97,7 @@ struct interrupting : weft::detail::frame {
             return;
         }
         if (self->mark()) {
-            waiter* const w = self->of->waiting;
+            waiter* const w = self->of->own_wait();
             if (w != nullptr && w->may_be_stopped()) w->stop(stop_reason::none);
         }
         delete self;

@@ -101,8 +101,8 @@ int really_wait(time_point moment, ended_by by) noexcept {
 
 void let_others_run() {
     const fiber_core* const f = fiber_here();
-    // While another wait starts (a callback) there is no turn to give up.
-    if (f == nullptr || f->ending || f->waiting != nullptr) return;
+    // While a wait begins (a callback) there is no turn to give up.
+    if (f == nullptr || !f->can_suspend()) return;
     const kept_errno keep;
     if (!is_own_process()) return static_cast<void>(real::sched_yield());
     const shield from_stops;

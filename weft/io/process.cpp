@@ -321,8 +321,7 @@ void process::tell(int number) const noexcept {
 // also one that a fiber awaits, and for a flow that is destroyed with its executor.
 bool process::await_exit(duration limit) const noexcept {
     const flow* const f = current_flow();
-    const bool suspends =
-        f != nullptr && f->kind->suspend != nullptr && f->waiting == nullptr && !f->ending;
+    const bool suspends = f != nullptr && f->can_suspend();
     if (suspends) {
         const shield from_our_own_stop;
         static_cast<void>(wait(after(now(), limit)));

@@ -521,9 +521,9 @@ void loop::kill_all() noexcept {
 // ready. Any other flow here waits under a shield, or has swallowed the stop, and is ended.
 void loop::end_or_await(flow& f) noexcept {
     const waiter* const w = f.waiting;
-    const bool is_claimed = w != nullptr && w->is_claimed();
+    const bool is_claimed = w != nullptr && w->is_any_claimed();
     const bool may_be_answered =
-        is_claimed || (w != nullptr && (w->reason() != stop_reason::none || w->is_for_others()));
+        is_claimed || (w != nullptr && (w->is_any_asked() || w->awaits_others()));
     if (may_be_answered && now() < patience_ &&
         (ready() ? is_claimed : now_on().wait(std::min(patience_, next_due()))))
         return;

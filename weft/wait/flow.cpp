@@ -134,6 +134,12 @@ stop_reason flow::pending_stop_slowly() const noexcept {
     return stop_reason::none;
 }
 
+waiter* flow::own_wait() const noexcept {
+    for (waiter* w = waiting; w != nullptr; w = w->outer_)
+        if (w->resumes(handle)) return w;
+    return nullptr;
+}
+
 void flow::deliver_kept_off() noexcept {
     if ((pending_flags & deadline_kept_off) != 0) {
         pending_flags &= static_cast<std::uint8_t>(~deadline_kept_off);

@@ -16,7 +16,8 @@
 // Invariants:
 // F1  `waiting` is the wait that the flow is suspended in, and null while it runs; where there are
 //     several (a fiber awaits a coroutine, which waits), it is the innermost, which leads to the
-//     others
+//     others. A coroutine that the flow has started and does not await waits in it too, also while
+//     the flow runs: whether the flow itself is suspended is what own_wait() says
 // F2  a stop is a state: once requested, it ends every wait that may be ended, until the flow ends
 // F3  pending_flags is not zero once deliver_stop was called, a deadline is set, or the flow may
 //     change threads or share its stack where it suspends
@@ -75,6 +76,10 @@ struct flow_kind {
     // For a kind that can suspend: whether a look at the event may come first in its turn, on the
     // stack of its executor, with the flow's own handle run inside that (operation.hpp).
     bool may_look_first = false;
+
+    // For a kind that can suspend: whether the caller is on the flow's stack, or on that of a
+    // coroutine that the flow has resumed there. Null: whenever the flow is in no wait of its own.
+    bool (*runs_here)(const flow&) noexcept = nullptr;
 };
 
 namespace detail {
@@ -127,6 +132,7 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     atomic<unsigned> visitors{0};  // F4, F5
     bool migratable : 1 = false;   // no executor was named for it, and others may take it
     bool ending : 1 = false;       // kind->end is running: what it destroys cannot suspend
+    bool wait_begins : 1 = false;  // in waiter::arm: what a stop calls there cannot suspend either
     atomic<bool> called{false};    // its message is on the way
     // Set while some nursery_block of the flow is in a list of failed blocks, and written under
     // that list's lock. Relaxed: the flow, which reads it without the lock, was sent a message.
@@ -153,6 +159,16 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     // Why a wait of this flow ends at once; none if it may begin. On its own thread.
     stop_reason pending_stop() const noexcept {
         return pending_flags == 0 ? stop_reason::none : pending_stop_slowly();
+    }
+
+    // The wait that the flow itself is suspended in, or that it begins, and not one of a coroutine
+    // in it; null: none. For a flow that can block, on its own thread.
+    waiter* own_wait() const noexcept;
+    // Whether the caller, in a turn of the flow, may suspend it: it is on the flow's stack, and
+    // neither is the flow being ended nor does a wait in it begin.
+    bool can_suspend() const noexcept {
+        if (kind->suspend == nullptr || ending || wait_begins) return false;
+        return kind->runs_here != nullptr ? kind->runs_here(*this) : own_wait() == nullptr;
     }
 
     // Called on its own thread once a stop is pending: ends the present wait, if there is one and

@@ -59,7 +59,12 @@ void waiter::arm(time_point until) noexcept {
     set_timer(until);
     // A stop that came while the operation was started found no wait to end.
     if (of == nullptr || !may_be_stopped()) return;
-    if (const stop_reason r = of->known_stop(); r != stop_reason::none) stop(r);
+    const stop_reason r = of->known_stop();
+    if (r == stop_reason::none) return;
+    const bool before = of->wait_begins;
+    of->wait_begins = true;
+    stop(r);
+    of->wait_begins = before;
 }
 
 void waiter::park_outer() {

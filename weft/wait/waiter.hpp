@@ -123,6 +123,10 @@ public:
 
     // Whether its wait has ended: its wake has come, or is on the way.
     bool is_claimed() const noexcept { return !state_.is_pending(); }
+    // Whether this wait, or one around it, has.
+    bool is_any_claimed() const noexcept {
+        return is_claimed() || (outer_ != nullptr && outer_->is_any_claimed());
+    }
 
     // After a claim. Any thread.
     void wake() noexcept { home_->post(*this); }
@@ -223,6 +227,10 @@ public:
 
     // Why it was stopped; none if it was not.
     stop_reason reason() const noexcept { return reason_; }
+    // Whether a stop has ended this wait, or one around it, or has asked it to end.
+    bool is_any_asked() const noexcept {
+        return reason_ != stop_reason::none || (outer_ != nullptr && outer_->is_any_asked());
+    }
     // Whether its own deadline has asked it to end (see interruption).
     bool is_late() const noexcept { return late_; }
 
@@ -231,6 +239,11 @@ public:
     // (rearm), ends then.
     void stop(stop_reason reason) noexcept;
 
+    // Whether its end resumes h.
+    bool resumes(std::coroutine_handle<> h) const noexcept {
+        return handle == h ||
+               (looks_ && static_cast<const detail::look_frame*>(handle.address())->then == h);
+    }
     // Whether it is the only wait of its flow, and `ready` is the turn that it was woken with.
     bool is_only(std::coroutine_handle<> ready) const noexcept {
         return outer_ == nullptr && handle == ready;
