@@ -13,8 +13,8 @@ void suspend_fiber(flow& f) {
     fiber_core& self = fiber_core::of(f);
     if (!self.runs_here()) [[unlikely]]  // in a coroutine that it resumed
         return suspend_outer(*self.own());
-    // Where one waits for the outside the others do too, and their turns begin with a look.
-    const bool passes = f.waiting == nullptr || !f.waiting->is_from_outside();
+    // A turn that ends such a wait begins with a look. Where one waits so, most others do.
+    const bool passes = f.waiting == nullptr || !f.waiting->looks_first();
     if (control* const next = passes ? self.pass_turn() : nullptr)
         continue_instead(*next);
     else

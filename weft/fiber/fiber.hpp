@@ -221,10 +221,11 @@ WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location:
     if (c == nullptr || c->pending_flags != 0 || !c->runs_here()) [[unlikely]]
         return detail::yield_rarely(place);
     c->after_turn = detail::fiber_core::yielded;
-    if (detail::control* const next = c->pass_turn())
-        detail::continue_instead(*next);
-    else
-        this_coroutine::yield();
+    // To pass the turn on takes a call, and where many are ready their stacks have left the caches:
+    // there a body that only yields touches none.
+    if (detail::this_thread_runs().few_are_ready)
+        if (detail::control* const next = c->pass_turn()) return detail::continue_instead(*next);
+    this_coroutine::yield();
 }
 
 // Suspend a fiber, block a thread; never return early. Throw stopped.

@@ -251,7 +251,7 @@ flow* loop::try_pass_turn(bool (*wanted)(ready_turn) noexcept, ready_turn own) n
     if (own.handle != nullptr) put_last(own);
     --turns_left_;
     ++passed_turns_;
-    detail::this_thread_runs().current = e.of;
+    detail::this_thread_runs() = {e.of, this, true, few_are_ready()};
     return e.of;
 }
 
@@ -296,7 +296,7 @@ std::size_t loop::run_turns() {
         detail::fetch_ahead::before_turn(ready_, turns_left_);
         if (!next(e)) break;
         --turns_left_;
-        detail::this_thread_runs() = {e.of, this, true};
+        detail::this_thread_runs() = {e.of, this, true, few_are_ready()};
         if (is_observed_) [[unlikely]]
             resume_observed(e);
         else

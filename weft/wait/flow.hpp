@@ -300,6 +300,7 @@ struct running_flow {
     // The executor has begun the turn itself, at the bottom of the stack, so that the flow may pass
     // what is left of it to another flow.
     bool is_own_turn = false;
+    bool few_are_ready = false;  // in such a turn: so what the next turns touch is in the caches
 };
 
 }  // namespace detail

@@ -239,6 +239,9 @@ public:
     // (rearm), ends then.
     void stop(stop_reason reason) noexcept;
 
+    // Whether the turn that it is woken with begins with a look at its object, on the executor's
+    // stack.
+    bool looks_first() const noexcept { return looks_; }
     // Whether its end resumes h.
     bool resumes(std::coroutine_handle<> h) const noexcept {
         return handle == h ||
