@@ -10,10 +10,12 @@
 #include "test/support/gate.hpp"
 #include "weft/base/block_cache.hpp"
 #include "weft/fiber/fiber.hpp"
+#include "weft/fiber/nursery.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/task/task.hpp"
+#include "weft/task/with_nursery.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/sleep.hpp"
@@ -443,12 +445,12 @@ TEST(fiber_core, when_watched_reports_its_end_and_is_destroyed_as_derived) {
 
 // A fiber that is always ready, and has turns that can be passed on to it, until its loop ends.
 struct ready_one {
-    int turns = 0;
+    std::shared_ptr<int> turns = std::make_shared<int>(0);
     explicit ready_one(loop& l) {
         fiber(
-            [this] {
+            [n = turns] {
                 for (;;) {
-                    ++turns;
+                    ++*n;
                     this_fiber::yield();
                 }
             },
@@ -463,9 +465,9 @@ TEST(fiber_core, passes_no_turn_on_that_another_caller_waits_for) {
     l.run_once(l.now());
     int before = 0;
     const auto begins_one = [&] {
-        before = other.turns;
+        before = *other.turns;
         fiber within([] { this_fiber::yield(); }, {.launch = launch::dispatch});
-        EXPECT_EQ(other.turns, before) << "the caller comes first";
+        EXPECT_EQ(*other.turns, before) << "the caller comes first";
         within.detach();
     };
     l.post(begins_one);
@@ -473,27 +475,41 @@ TEST(fiber_core, passes_no_turn_on_that_another_caller_waits_for) {
     fiber f(begins_one, {.on = &l});
     l.run_once(l.now());
     EXPECT_TRUE(f.done());
-    EXPECT_GT(other.turns, before);
+    EXPECT_GT(*other.turns, before);
 }
 
+// Yields until it is ended on the spot, with the nursery.
+testing::begun keeps_a_child(bool& has_begun) {
+    co_await with_nursery([&](nursery& n) -> task<> {
+        n.spawn([&] {
+            for (;;) {
+                has_begun = true;
+                this_fiber::yield();
+            }
+        });
+        co_await n.async_join();
+    });
+}
+
+// The child's turn was the loop's, so its own frame is at the bottom of the stack when it passes
+// the turn on to the fiber that ends it.
 TEST(fiber_core, may_be_gone_when_the_turn_that_it_passed_on_ends) {
     loop l;
-    auto gone = std::make_unique<fiber>(
-        [] {
-            this_fiber::yield();
-            this_fiber::sleep_for(std::chrono::hours(1));
-        },
-        fiber_options{.on = &l});
-    fiber ends_it(
+    bool has_begun = false;
+    bool went_on = false;
+    fiber f(
         [&] {
+            {
+                const testing::begun b = keeps_a_child(has_begun);
+                while (!has_begun) this_fiber::yield();
+            }
             this_fiber::yield();
-            gone.reset();
-            this_fiber::yield();
+            went_on = true;
         },
         {.on = &l});
-    l.run_until_idle();
-    EXPECT_EQ(gone, nullptr);
-    EXPECT_TRUE(ends_it.done());
+    l.run();
+    f.join();
+    EXPECT_TRUE(went_on);
 }
 
 TEST(fiber_core, that_yields_beside_a_wait_keeps_its_turn_when_it_passes_one_on) {

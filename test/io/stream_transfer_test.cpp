@@ -264,6 +264,7 @@ TEST_P(a_transfer, keeps_the_turn_again_after_one_that_waited_for_room) {
         std::string back(text.size(), 0);
         EXPECT_TRUE(c.client.read_exact(room(back)));
         writer.join();
+        EXPECT_TRUE(back == text);
         EXPECT_TRUE(
             is_through_in_one_turn([&] { EXPECT_TRUE(c.server.write_all(bytes_of("a"))); }));
     });
@@ -293,6 +294,9 @@ TEST_P(a_transfer, that_was_stopped_as_it_waited_for_room_leaves_the_direction_t
         connection c = connected();
         c.server.set_options({.write_timeout = 1ms});
         const std::string text(8 << 20, 'x');
+        const int little = 64 << 10;  // in all, however much the system would allow
+        ::setsockopt(c.server.native_handle(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+        ::setsockopt(c.client.native_handle(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
         for (const bool whole : {true, false}) {
             fiber writer([&] {
                 // Twice: the first may find room for a part.

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -31,6 +32,8 @@
 #include "weft/sched/driver_futex.hpp"
 #include "weft/sched/timer.hpp"
 #include "weft/stop/stop_callback.hpp"
+#include "weft/sync/channel.hpp"
+#include "weft/sync/counting_semaphore.hpp"
 #include "weft/sync/mutex.hpp"
 #include "weft/task/eager_task.hpp"
 #include "weft/task/task_flow.hpp"
@@ -277,6 +280,99 @@ TEST(loop, counts_the_turns_that_were_passed_on) {
     };
     EXPECT_EQ(turns(false), 202u);
     EXPECT_EQ(turns(true), 202u) << "none is passed on where each is observed";
+}
+
+TEST(loop, lets_a_third_fiber_run_beside_two_that_wake_each_other_and_pass_their_turns_on) {
+    loop l;
+    channel<int> there(0);
+    channel<int> back(0);
+    int trips = 0;
+    int seen_at = -1;
+    fiber echo(
+        [&] {
+            while (const auto n = there.recv()) static_cast<void>(back.send(*n));
+        },
+        {.on = &l});
+    fiber caller(
+        [&] {
+            for (; trips != 30; ++trips) {
+                if (trips == 20) fiber([&] { seen_at = trips; }, {.on = &l}).detach();
+                static_cast<void>(there.send(trips));
+                static_cast<void>(back.recv());
+            }
+            there.close();
+        },
+        {.on = &l});
+    l.run();
+    EXPECT_GE(seen_at, 20);
+    EXPECT_LE(seen_at, 22);
+}
+
+struct quiet_watch final : turn_watch {
+    void begins(const flow*) noexcept override {}
+    void ended() noexcept override {}
+};
+
+// What fibers do in an order that chance and the loop decide.
+class random_fibers {
+public:
+    random_fibers(unsigned seed, bool observed) : random_(seed) {
+        if (observed) l_.set_watch(&watch_);
+        for (int i = 0; i != 3; ++i) spawn(launch::post);
+        l_.run();
+        l_.set_watch(nullptr);
+    }
+    const std::string& trace() const { return trace_; }
+
+private:
+    void spawn(launch how) {
+        if (count_ == 40) return;
+        const char name = static_cast<char>('A' + count_++);
+        fiber([this, name] { live(name); }, {.launch = how, .on = &l_}).detach();
+    }
+    void live(char name) {
+        for (int i = 0; i != 12; ++i) {
+            trace_ += name;
+            switch (random_() % 8) {
+                case 0:
+                    spawn(launch::post);
+                    break;
+                case 1:
+                    spawn(launch::dispatch);
+                    break;
+                case 2:
+                    m_.lock();
+                    this_fiber::yield();
+                    m_.unlock();
+                    break;
+                case 3:
+                    m_.lock();
+                    m_.unlock();
+                    break;
+                case 4:
+                    units_.release();
+                    this_fiber::yield();
+                    units_.acquire();  // another may have taken it
+                    break;
+                default:
+                    this_fiber::yield();
+            }
+        }
+    }
+
+    std::mt19937 random_;
+    quiet_watch watch_;
+    loop l_;
+    mutex m_;
+    counting_semaphore<> units_{0};
+    int count_ = 0;
+    std::string trace_;
+};
+
+TEST(loop, gives_the_same_turns_whether_they_are_passed_on_or_not) {
+    for (unsigned seed = 1; seed != 200; ++seed)
+        ASSERT_EQ(random_fibers(seed, false).trace(), random_fibers(seed, true).trace())
+            << "seed " << seed;
 }
 
 TEST(loop, looks_for_posts_though_two_fibers_pass_their_turns_on_for_ever) {

@@ -237,7 +237,8 @@ std::coroutine_handle<> loop::try_pop_next(
 flow* loop::try_pass_turn(bool (*wanted)(ready_turn) noexcept, ready_turn own) noexcept {
     if (turns_left_ == 0 || is_observed_) return nullptr;
     const bool of_slot = slot_.handle != nullptr;
-    if (of_slot ? slot_uses_ == slot_uses_limit && !ready_.empty() : ready_.empty()) return nullptr;
+    const bool others_wait = !ready_.empty() || own.handle != nullptr;
+    if (of_slot ? slot_uses_ >= slot_uses_limit && others_wait : ready_.empty()) return nullptr;
     const entry e = of_slot ? slot_ : ready_[0];
     if (e.of == nullptr || !wanted(e)) return nullptr;
     detail::fetch_ahead::before_turn(ready_, turns_left_);
