@@ -16,7 +16,7 @@ kill_request& request_of(unwinding& u) noexcept { return static_cast<kill_reques
 void finished(unwinding& u) noexcept {
     kill_request& r = request_of(u);
     thread_block& t = this_thread();
-    WEFT_DEBUG_ASSERT(t.running.party() == r.victim, "T1: whose stack this is runs here");
+    WEFT_DEBUG_ASSERT(t.running.get() == r.victim, "T1: whose stack this is runs here");
     r.unwound = true;
     *t.exceptions = {};  // no exception of this stack is in flight any more
     leave_for_good(t);

@@ -110,7 +110,7 @@ WEFT_ALWAYS_INLINE thread_block* enter_started(control& c, thread_block& t, nest
     n.suspended = static_cast<state_word::bits>(word);
     c.word.hold(static_cast<state_word::bits>(word ^ suspended ^ running));
     const running_coroutine before = t.running;
-    control* const outer = before.party();
+    control* const outer = before.get();
     if (outer != nullptr) t.home_of_resumer(*outer) = t.resumer;
     n.before = before;
     c.resumer = outer;                                      // I3
@@ -147,11 +147,11 @@ WEFT_NOINLINE thread_block* enter(control& c, thread_block& t, nesting& n) {
 }
 
 WEFT_NOINLINE control* come_back(const nesting& n, void* word, thread_block& t) {
-    control* c = t.running.party();
-    if (word != nullptr) c = party_that_came(t, (n.suspended & own_fp) != 0);
+    control* c = t.running.get();
+    if (word != nullptr) c = coroutine_that_came(t, (n.suspended & own_fp) != 0);
     const running_coroutine before = n.before;
     t.running = before;  // T1
-    if (const control* const outer = before.party(); outer != nullptr)
+    if (const control* const outer = before.get(); outer != nullptr)
         t.resumer = t.home_of_resumer(*outer);
     c->resumer = nullptr;  // I3
     if ((n.suspended & own_fp) != 0)
@@ -188,7 +188,7 @@ WEFT_NOINLINE control* resume_held(control* c) { return resume_tried<path::rare>
 WEFT_NOINLINE control* resume_held_for_value(control* c) { return resume_tried<path::tried>(c); }
 
 WEFT_NOINLINE void yield_rarely(thread_block& t, std::source_location place) {
-    control* c = t.running.party();
+    control* c = t.running.get();
     if (c == nullptr) fail_outside(place);
     leave<path::rare>(c, t);
 }
@@ -350,7 +350,7 @@ bool stands_on(const control* c, const control& outer) noexcept {
 //             t.root            t.resumer                          t.resumer
 void suspend_outer(control& outer) {
     thread_block& t = this_thread();
-    control* c = t.running.party();
+    control* c = t.running.get();
     if (!stands_on(c, outer))
         fail("a wait of a coroutine that did not resume the caller, or shares its stack",
              outer.info(), unknown_place);

@@ -97,8 +97,8 @@ void suspend_outer(control& outer);
 // For a resume that gets a word back: the coroutine that it resumed may have called switch_to. In a
 // chain that began with a coroutine without its own floating-point environment the resumer keeps
 // none, and a later coroutine of the chain may have changed it.
-WEFT_ALWAYS_INLINE control* party_that_came(thread_block& t, bool keeps_fp) {
-    control* const c = t.running.party();
+WEFT_ALWAYS_INLINE control* coroutine_that_came(thread_block& t, bool keeps_fp) {
+    control* const c = t.running.get();
     if (!keeps_fp && c->word.has(handed)) c->fp_of_resumer.write();
     return c;
 }
@@ -113,7 +113,7 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
     exception_state lifted;
     const bool lift = rare && t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
     const running_coroutine before = alone ? running_coroutine(running_coroutine::none) : t.running;
-    control* const outer = before.party();
+    control* const outer = before.get();
     if (outer != nullptr) t.home_of_resumer(*outer) = t.resumer;
     if (!alone) c->resumer = outer;                   // I3
     t.running = running_coroutine::of(c, suspended);  // T1
@@ -129,11 +129,11 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
 
     thread_block& same = thread_block::of(*a.self);  // T2; it is t, but already in a register
     // It may be another one than was resumed, see continue_instead().
-    c = alone ? same.running.party(p == path::own_fp ? running_coroutine::keeps_fp
-                                                     : running_coroutine::bare)
-              : same.running.party();
+    c = alone ? same.running.get(p == path::own_fp ? running_coroutine::keeps_fp
+                                                   : running_coroutine::bare)
+              : same.running.get();
     if (a.word != nullptr) [[unlikely]]
-        c = party_that_came(same, keep_fp);
+        c = coroutine_that_came(same, keep_fp);
     same.running = before;  // T1
     if (outer != nullptr) same.resumer = same.home_of_resumer(*outer);
     if (!alone) c->resumer = nullptr;  // I3
@@ -200,7 +200,7 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
 // Leaves the coroutine that runs here and is done. Inlined, because a call that never returns would
 // leave the processor's return predictor one entry off for all that the resumer does next.
 [[noreturn]] WEFT_ALWAYS_INLINE void leave_for_good(thread_block& t) noexcept {
-    control& c = *t.running.party();
+    control& c = *t.running.get();
     annotated_context& target =
         c.word.has(on_shared_stack) ? leave_shared_for_good(c, t) : t.resumer;
     annotated_switch_last(c, target, &over);
@@ -215,7 +215,7 @@ WEFT_ALWAYS_INLINE bool may_continue_instead(const control& next) noexcept {
     const std::uint64_t unusual = t.exceptions->bits() | t.running.tags();
     if (unusual != running_coroutine::keeps_fp && (WEFT_DEBUG || unusual != 0)) return false;
     const int flags = unusual != 0 ? int{own_fp} : 0;
-    return t.running.party()->resumer == nullptr &&
+    return t.running.get()->resumer == nullptr &&
            next.word.load() == state_word::of(coroutine_state::suspended, flags);
 }
 
@@ -229,7 +229,7 @@ WEFT_ALWAYS_INLINE bool may_continue_instead(const control& next) noexcept {
 // its context is incomplete: so nothing but what this thread runs may resume c (compare I1).
 WEFT_ALWAYS_INLINE void continue_instead(control& next) {
     thread_block& t = this_thread();
-    control& c = *t.running.party();
+    control& c = *t.running.get();
     const bool keeps_fp = t.running.tags() != 0;
     const int flags = keeps_fp ? int{own_fp} : 0;
     if (keeps_fp) c.fp.read();
@@ -250,11 +250,11 @@ WEFT_ALWAYS_INLINE void yield(std::source_location place) {
     thread_block& t = this_thread();
     const running_coroutine running = t.running;
     const std::uint64_t unusual = t.exceptions->bits() | running.tags();
-    if (unusual == 0) return leave<path::bare>(running.party(running_coroutine::bare), t);
+    if (unusual == 0) return leave<path::bare>(running.get(running_coroutine::bare), t);
     if (unusual == running_coroutine::keeps_fp) [[likely]]
-        return leave<path::own_fp>(running.party(running_coroutine::keeps_fp), t);
+        return leave<path::own_fp>(running.get(running_coroutine::keeps_fp), t);
     if (unusual != running_coroutine::seated) return yield_rarely(t, place);
-    leave<path::seated>(running.party(running_coroutine::seated), t);
+    leave<path::seated>(running.get(running_coroutine::seated), t);
 }
 
 }  // namespace weft::detail

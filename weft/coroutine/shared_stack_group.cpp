@@ -128,7 +128,7 @@ void copier_enter(context* from, context* self, void* word) {
     arrival a = arrived(copier, {word, from, self});
     for (;;) {
         thread_block& t = this_thread();
-        const control& asks = *t.running.party();
+        const control& asks = *t.running.get();
         shared_group& g = *asks.seat.slot->group;
         annotated_context* next = g.go_on_to;
         if (!g.exchange(*g.slot, g.bring, t) && g.bring != nullptr) {
@@ -148,7 +148,7 @@ const entry_point copier_entry = {copier_enter, nullptr, nullptr};
 // The stack pointer of a coroutine that is not running on its stack. It is in the coroutine's own
 // context, except for the resumer of the running coroutine: that context is in the thread block.
 std::byte* stack_pointer_of(control& c, thread_block& t) noexcept {
-    const context& where = &c == t.running.party()->resumer ? t.resumer : static_cast<context&>(c);
+    const context& where = &c == t.running.get()->resumer ? t.resumer : static_cast<context&>(c);
     return static_cast<std::byte*>(where.stack_pointer());
 }
 

@@ -59,11 +59,11 @@ public:
     // Zero if there is none.
     std::uintptr_t unlike_none() const noexcept { return bits_ ^ none; }
     // Null if there is none.
-    control* party() const noexcept {
+    control* get() const noexcept {
         return reinterpret_cast<control*>(bits_ & ~std::uintptr_t{all});
     }
     // The same if the tags are known to be t.
-    control* party(tag t) const noexcept { return reinterpret_cast<control*>(bits_ ^ t); }
+    control* get(tag t) const noexcept { return reinterpret_cast<control*>(bits_ ^ t); }
 
 private:
     std::uintptr_t bits_;
@@ -92,6 +92,6 @@ WEFT_DECLARE_THREAD_LOCAL(weft::detail::thread_block, weft_tls_thread, this_thre
 namespace weft::detail {
 
 // The coroutine that runs here, null on a plain thread.
-inline control* current() noexcept { return this_thread().running.party(); }
+inline control* current() noexcept { return this_thread().running.get(); }
 
 }  // namespace weft::detail

@@ -127,8 +127,8 @@ template <class Op>
 class looking_waiter : look_again<Op>, public waiter {  // in this order in memory
 public:
     template <class Home>
-    looking_waiter(Home& at, Op& of_it, std::coroutine_handle<> party) noexcept
-        : look_again<Op>{{{look, look}, party}, of_it}, waiter(at) {
+    looking_waiter(Home& at, Op& of_it, std::coroutine_handle<> after) noexcept
+        : look_again<Op>{{{look, look}, after}, of_it}, waiter(at) {
         looks_by(*this);
     }
 
