@@ -33,7 +33,7 @@ control* resume_rarely(control* c, on_top*, std::source_location) {
 }
 
 thread_block* enter(control&, thread_block&, nesting&) { return nullptr; }
-control* come_back(control&, const nesting&, void*, thread_block&) { not_in_the_model(); }
+control* come_back(const nesting&, void*, thread_block&) { not_in_the_model(); }
 [[noreturn]] void fail_empty(std::source_location) { not_in_the_model(); }
 
 bool kill(control* c, std::source_location) {
