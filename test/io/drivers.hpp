@@ -46,15 +46,15 @@ protected:
 
     weft::loop& loop() { return *loop_; }
 
-    // f in a fiber of the loop, and the loop until all has ended; a wait of f lasts ten seconds at
-    // most.
+    // f in a fiber of the loop, and the loop until all has ended; for ten seconds at most, or more
+    // where everything takes longer.
     template <class F>
     void run(F f) {
         bool ended = false;
         {
             fiber main(
                 [&] {
-                    timeout_scope limit(std::chrono::seconds(10));
+                    timeout_scope limit(std::chrono::seconds(WEFT_TEST_TSAN ? 30 : 10));
                     f();
                     ended = true;
                 },
