@@ -233,6 +233,12 @@ std::coroutine_handle<> loop::try_pop_next(
     return ready_.pop_front().handle;
 }
 
+// Few enough for their memory to stay in the caches, which is where fetching ahead is not in
+// bursts.
+WEFT_ALWAYS_INLINE bool loop::few_are_ready() const noexcept {
+    return ready_.count() <= detail::fetch_ahead::burst_from;
+}
+
 // What next() would choose; where that is not obvious, the loop has its turn.
 flow* loop::try_pass_turn(bool (*wanted)(ready_turn) noexcept, ready_turn own) noexcept {
     if (turns_left_ == 0 || is_observed_) return nullptr;

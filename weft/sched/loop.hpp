@@ -204,7 +204,6 @@ private:
     using entry = ready_turn;
     static constexpr unsigned slot_uses_limit = 3;
     static constexpr std::size_t round_turns = 64;  // in an iteration
-    static constexpr std::size_t few = 64;          // ready entries whose memory stays cached
     static constexpr std::size_t first_turns = 8;   // the same after a sleep, where others help
     static constexpr duration long_round = std::chrono::microseconds(100);
     static constexpr std::size_t give_looks = 64;   // examines this many ready entries
@@ -233,7 +232,7 @@ private:
     void put_last(entry e) noexcept;
     std::size_t fire_due() noexcept;
     bool ready() const noexcept { return slot_.handle != nullptr || !ready_.empty(); }
-    bool few_are_ready() const noexcept { return ready_.count() <= few; }
+    bool few_are_ready() const noexcept;
     bool next(entry& e) noexcept;
     bool next_chosen(entry& e) noexcept;
     bool next_of_source(entry& e) noexcept;
