@@ -4,11 +4,13 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "test/support/begun.hpp"
 #include "test/support/gate.hpp"
 #include "weft/base/block_cache.hpp"
+#include "weft/coroutine/coroutine.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/sched/loop.hpp"
@@ -213,12 +215,6 @@ TEST(fiber_core, with_a_wake_in_progress_runs_beside_an_endless_yielder) {
     EXPECT_TRUE(has_passed);
 }
 
-// Passes both, one after the other, beside the waits of its fiber.
-testing::begun pass_both(testing::gate& first, testing::gate& second) {
-    co_await first.async_pass();
-    co_await second.async_pass();
-}
-
 TEST(fiber_core, with_a_wake_of_an_outer_wait_in_progress_runs_before_its_loop_ends) {
     testing::gate g;
     testing::gate first;
@@ -228,7 +224,7 @@ TEST(fiber_core, with_a_wake_of_an_outer_wait_in_progress_runs_before_its_loop_e
     fiber f(
         [&] {
             const shield from_the_end;
-            const testing::begun waits = pass_both(first, second);
+            const testing::begun waits = testing::pass_both(first, second);
             await(g.async_pass());
             has_passed = true;
             second.let_one_pass();
@@ -251,7 +247,7 @@ TEST(fiber_core, has_a_wait_of_its_own_beside_those_of_its_coroutines) {
     const flow* of = nullptr;
     fiber f(
         [&] {
-            const testing::begun waits = pass_both(first, second);
+            const testing::begun waits = testing::pass_both(first, second);
             of = current_flow();
             EXPECT_NE(of->waiting, nullptr);
             EXPECT_EQ(of->own_wait(), nullptr);
@@ -578,6 +574,61 @@ TEST(fiber_core, that_passed_its_turn_on_is_ended_with_its_loop) {
         b.detach();
     }
     EXPECT_EQ(ended, 2);
+}
+
+// Each waits in a coroutine that it resumed, which goes on there with the turn.
+TEST(fiber_core, that_passed_its_turn_on_in_a_coroutine_of_its_own_is_ended_with_its_loop) {
+    int turns = 0;
+    int ended = 0;
+    {
+        struct at_end {
+            int& n;
+            ~at_end() { ++n; }
+        };
+        loop l;
+        const auto waits = [&] {
+            const at_end outer{ended};
+            coroutine inner([&] {
+                const at_end c{ended};
+                for (;; ++turns) this_fiber::yield();
+            });
+            inner.resume();
+        };
+        fiber a(waits, {.on = &l});
+        fiber b(waits, {.on = &l});
+        l.run_once(l.now());
+        l.run_once(l.now());
+        EXPECT_GT(turns, 2);
+        a.detach();
+        b.detach();
+    }
+    EXPECT_EQ(ended, 4);
+}
+
+TEST(fiber_core, may_run_another_loop_in_a_turn_that_was_passed_to_it) {
+    std::string trace;
+    loop l;
+    const auto notes = [&](char name, int times) {
+        return [&trace, name, times] {
+            for (int i = 0; i != times; ++i) {
+                trace += name;
+                this_fiber::yield();
+            }
+        };
+    };
+    fiber a(notes('a', 3), {.on = &l});
+    fiber b(
+        [&] {
+            notes('b', 1)();
+            loop inner;
+            fiber x(notes('x', 3), {.on = &inner});
+            fiber y(notes('y', 3), {.on = &inner});
+            inner.run();
+            notes('b', 2)();
+        },
+        {.on = &l});
+    l.run();
+    EXPECT_EQ(trace, "abaxyxyxybab");
 }
 
 }  // namespace

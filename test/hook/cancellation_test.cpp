@@ -684,12 +684,7 @@ TEST_P(cancellation, ends_the_wait_of_the_fiber_and_not_of_a_coroutine_in_it) {
         pthread_t handle = 0;
         fiber f([&] {
             handle = ::pthread_self();
-            const weft::testing::begun waits = [](weft::testing::gate& one,
-                                                  weft::testing::gate& two,
-                                                  bool& passed) -> weft::testing::begun {
-                co_await one.async_pass();
-                passed = co_await two.async_pass_until(never) == wait_status::woken;
-            }(first, second, passed);
+            const weft::testing::begun waits = weft::testing::pass_both(first, second, &passed);
             struct lets_pass {
                 weft::testing::gate& last;
                 ~lets_pass() {

@@ -712,12 +712,7 @@ TEST_P(interruption, ends_the_wait_of_the_fiber_and_not_of_a_coroutine_in_it) {
         weft::testing::gate second;
         bool passed = false;
         fiber f([&] {
-            const weft::testing::begun waits = [](weft::testing::gate& one,
-                                                  weft::testing::gate& two,
-                                                  bool& passed) -> weft::testing::begun {
-                co_await one.async_pass();
-                passed = co_await two.async_pass_until(never) == wait_status::woken;
-            }(first, second, passed);
+            const weft::testing::begun waits = weft::testing::pass_both(first, second, &passed);
             EXPECT_EQ(::usleep(2'000'000), -1);
             EXPECT_EQ(errno, EINTR);
             EXPECT_TRUE(second.let_one_pass());

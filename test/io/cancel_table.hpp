@@ -9,7 +9,6 @@
 // the awaited object, which is destroyed with its frame; or that there_is_one of the object it
 // waits on. `close()` closes that object, where it can be closed, and `number()` is its descriptor
 // until then.
-// then.
 //
 //   constexpr cancel_row rows[] = {{"tcp_read", make_scene<tcp_read_row>}};
 //   INSTANTIATE_CANCEL_TABLE(rows);
@@ -147,6 +146,9 @@ inline constexpr auto of_a_party = [](const cancel_row&, const way& w) {
 };
 inline constexpr auto of_what_is_closed = [](const cancel_row& r, const way&) {
     return r.of.can_be_closed;
+};
+inline constexpr auto of_a_flow_at_what_is_closed = [](const cancel_row& r, const way& w) {
+    return of_a_party(r, w) && of_what_is_closed(r, w);
 };
 
 inline constexpr int cancel_rounds = 3;
@@ -289,6 +291,7 @@ protected:
 
 class cancel_of_party : public cancel_table {};
 class cancel_by_close : public cancel_table {};
+class cancel_after_close : public cancel_table {};
 
 inline std::string name_of_cancel(const ::testing::TestParamInfo<cancel_case>& i) {
     return std::get<0>(i.param).name + ("_by_" + name_of(std::get<1>(i.param)));
@@ -439,6 +442,25 @@ TEST_P(cancel_by_close, it_is_refused_after_a_close_and_leaves_the_number_alone)
     }
 }
 
+// What is closed has an error of its own, which a stop does not hide: the caller may try again
+// after a stop that was meant for something else.
+TEST_P(cancel_after_close, a_stopped_flow_is_given_the_error_of_the_close) {
+    const auto s = make();
+    ending cut;
+    std::optional<ending> e;
+    cancelled c(by());
+    c.begin([&](auto wait) -> task<> {
+        cut = co_await s->begin(wait);
+        s->close();
+        e = co_await s->begin(wait);
+    });
+    c.request_stop();
+    ASSERT_TRUE(c.run_until([&] { return e.has_value(); }));
+    EXPECT_TRUE(cut.bytes != 0 || is_cut(cut.error)) << cut.error.message();
+    EXPECT_EQ(e->error, errc::closed) << e->error.message();
+    EXPECT_EQ(e->bytes, 0u);
+}
+
 }  // namespace weft::testing
 
 #define INSTANTIATE_CANCEL_TABLE(rows)                                                             \
@@ -448,4 +470,7 @@ TEST_P(cancel_by_close, it_is_refused_after_a_close_and_leaves_the_number_alone)
                              ::testing::ValuesIn(cancel_cases(rows, of_a_party)), name_of_cancel); \
     INSTANTIATE_TEST_SUITE_P(of, cancel_by_close,                                                  \
                              ::testing::ValuesIn(cancel_cases(rows, of_what_is_closed)),           \
+                             name_of_cancel);                                                      \
+    INSTANTIATE_TEST_SUITE_P(of, cancel_after_close,                                               \
+                             ::testing::ValuesIn(cancel_cases(rows, of_a_flow_at_what_is_closed)), \
                              name_of_cancel)

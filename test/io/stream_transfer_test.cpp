@@ -8,8 +8,10 @@
 #include <array>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <new>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -17,6 +19,8 @@
 #include "weft/base/block_cache.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/fiber/fiber_core.hpp"
+#include "weft/io/file.hpp"
+#include "weft/io/relay.hpp"
 #include "weft/task/task.hpp"
 #include "weft/wait/await.hpp"
 
@@ -250,9 +254,11 @@ TEST_P(a_transfer, that_sends_into_room_keeps_the_turn) {
             [&] { EXPECT_TRUE(weft::await(c.server.async_write_all(bytes_of("c")))); }));
         EXPECT_TRUE(is_through_in_one_turn(
             [&] { EXPECT_TRUE(weft::await(c.server.async_write(bytes_of("d")))); }));
-        std::string back(4, 0);
+        const std::array list{bytes_of("e"), bytes_of("f")};
+        EXPECT_TRUE(is_through_in_one_turn([&] { EXPECT_TRUE(c.server.write_all(list)); }));
+        std::string back(6, 0);
         EXPECT_TRUE(c.client.read_exact(room(back)));
-        EXPECT_EQ(back, "abcd");
+        EXPECT_EQ(back, "abcdef");
     });
 }
 
@@ -289,14 +295,21 @@ TEST_P(a_transfer, of_a_stopped_fiber_reports_that_the_stream_is_closed) {
     });
 }
 
+// However much the system would allow.
+void keep_little(weft::tcp_stream& s) {
+    for (const int name : {SO_SNDBUF, SO_RCVBUF}) {
+        constexpr int bytes = 64 << 10;
+        ::setsockopt(s.native_handle(), SOL_SOCKET, name, &bytes, sizeof bytes);
+    }
+}
+
 TEST_P(a_transfer, that_was_stopped_as_it_waited_for_room_leaves_the_direction_to_others) {
     run([] {
         connection c = connected();
         c.server.set_options({.write_timeout = 1ms});
         const std::string text(8 << 20, 'x');
-        const int little = 64 << 10;  // in all, however much the system would allow
-        ::setsockopt(c.server.native_handle(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
-        ::setsockopt(c.client.native_handle(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+        keep_little(c.server);
+        keep_little(c.client);
         for (const bool whole : {true, false}) {
             fiber writer([&] {
                 // Twice: the first may find room for a part.
@@ -313,6 +326,66 @@ TEST_P(a_transfer, that_was_stopped_as_it_waited_for_room_leaves_the_direction_t
             EXPECT_EQ(c.server.write_all(bytes_of(text)).error, std::errc::timed_out);
         }
     });
+}
+
+// A transfer fills the stream and runs out of time as it waits for room, over io_uring in the ring;
+// then another way to write goes on behind it.
+TEST_P(a_transfer, that_ended_early_for_want_of_room_is_followed_by_any_other_in_order) {
+    const std::string much = weft::testing::bytes_unlike(4 << 20);
+    const std::string more = weft::testing::bytes_unlike(1 << 20);
+    weft::shared_stack_group group;
+    using way_to_write = std::function<void(weft::tcp_stream&)>;
+    const way_to_write plainly = [&](weft::tcp_stream& s) {
+        EXPECT_TRUE(s.write_all(bytes_of(more)));
+    };
+    const way_to_write on_a_shared_stack = [&](weft::tcp_stream& s) {
+        fiber([&] { plainly(s); }, {.shared = &group}).join();
+    };
+    const way_to_write as_a_list = [&](weft::tcp_stream& s) {
+        const std::string_view all(more);
+        const std::array parts{bytes_of(all.substr(0, 1000)), bytes_of(all.substr(1000))};
+        EXPECT_TRUE(s.write_all(parts));
+    };
+    const way_to_write from_a_file = [&](weft::tcp_stream& s) {
+        weft::file f = weft::file::adopt(weft::testing::file_of(more)).value();
+        EXPECT_TRUE(s.send_file(f, 0, more.size()));
+    };
+    const way_to_write by_relay = [&](weft::tcp_stream& s) {
+        connection through = connected();
+        fiber source([&] {
+            EXPECT_TRUE(through.client.write_all(bytes_of(more)));
+            EXPECT_TRUE(through.client.shutdown(weft::direction::write));
+        });
+        const weft::relayed r = weft::relay(through.server, s);
+        EXPECT_FALSE(r.error) << r.error.message();
+        source.join();
+    };
+    const way_to_write on_a_plain_thread = [&](weft::tcp_stream& s) {
+        bool is_done = false;
+        std::thread other([&] {
+            plainly(s);
+            loop().post([&] { is_done = true; });
+        });
+        while (!is_done) weft::this_fiber::sleep_for(100us);
+        other.join();
+    };
+    for (const way_to_write& then :
+         {plainly, on_a_shared_stack, as_a_list, from_a_file, by_relay, on_a_plain_thread})
+        run([&] {
+            connection c = connected();
+            keep_little(c.server);
+            keep_little(c.client);
+            c.server.set_options({.write_timeout = 5ms});
+            const weft::transfer_result first = c.server.write_all(bytes_of(much));
+            ASSERT_EQ(first.error, std::errc::timed_out);
+            c.server.set_options({});
+            fiber writer([&] { then(c.server); });
+            weft::this_fiber::yield();
+            std::string back(first.bytes + more.size(), 0);
+            EXPECT_TRUE(c.client.read_exact(room(back)));
+            writer.join();
+            EXPECT_TRUE(back == much.substr(0, first.bytes) + more);
+        });
 }
 
 TEST_P(a_transfer, of_a_plain_thread_waits_as_one_of_a_fiber) {

@@ -313,6 +313,55 @@ struct quiet_watch final : turn_watch {
     void ended() noexcept override {}
 };
 
+// Notes the fibers whose turns begin, and expects their ends in between.
+class noting_watch final : public turn_watch {
+public:
+    std::vector<const flow*> begun;
+    void begins(const flow* f) noexcept override {
+        EXPECT_FALSE(runs_);
+        runs_ = true;
+        begun.push_back(f);
+    }
+    void ended() noexcept override {
+        EXPECT_TRUE(runs_);
+        runs_ = false;
+    }
+
+private:
+    bool runs_ = false;
+};
+TEST(loop, passes_no_turn_on_from_the_one_in_which_it_is_observed) {
+    loop l;
+    noting_watch watch;
+    std::vector<const flow*> all;
+    fiber a(
+        [&] {
+            for (int i = 0; i != 4; ++i) {
+                all.push_back(current_flow());
+                this_fiber::yield();
+            }
+        },
+        {.on = &l});
+    fiber b(
+        [&] {
+            this_fiber::yield();
+            all.clear();
+            l.set_watch(&watch);  // in a turn that was passed on to it
+            for (int i = 0; i != 2; ++i) {
+                this_fiber::yield();
+                all.push_back(current_flow());
+            }
+            this_fiber::yield();
+        },
+        {.on = &l});
+    l.run();
+    l.set_watch(nullptr);
+    ASSERT_EQ(all.size(), 4u);
+    ASSERT_GE(watch.begun.size(), 4u);
+    watch.begun.resize(4);
+    EXPECT_EQ(watch.begun, all);
+}
+
 // What fibers do in an order that chance and the loop decide.
 class random_fibers {
 public:

@@ -9,6 +9,8 @@
 #include <coroutine>
 #include <exception>
 
+#include "test/support/gate.hpp"
+
 namespace weft::testing {
 
 struct begun {
@@ -29,5 +31,12 @@ struct begun {
 
     std::coroutine_handle<promise_type> handle;
 };
+
+// Passes both, one after the other; `passed`: once it has passed the second as it should.
+inline begun pass_both(gate& first, gate& second, bool* passed = nullptr) {
+    co_await first.async_pass();
+    const wait_status how = co_await second.async_pass_until(never);
+    if (passed != nullptr) *passed = how == wait_status::woken;
+}
 
 }  // namespace weft::testing

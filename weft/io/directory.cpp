@@ -101,6 +101,10 @@ result<directory> directory_open::take(const waiter* w, wait_status how) noexcep
 }
 
 bool directory_read::ready() noexcept {
+    if (!of_.is_open()) {
+        end_without_one();
+        return true;
+    }
     room_.reset(new (std::nothrow) std::byte[room_bytes]);
     if (room_ != nullptr) return false;
     end(std::make_error_code(std::errc::not_enough_memory));
@@ -112,6 +116,11 @@ bool directory_read::start(waiter& w) noexcept {
     return begin(w, "the names in a directory");
 }
 
+// There is no open directory.
+void directory_read::end_without_one() noexcept {
+    end(of_ ? make_error_code(errc::closed) : std::error_code(EBADF, std::system_category()));
+}
+
 void directory_read::call() noexcept {
     std::int64_t n;
     do {
@@ -119,7 +128,7 @@ void directory_read::call() noexcept {
             return ::syscall(SYS_getdents64, number, room_.get(), room_bytes);
         });
     } while (n == -EINTR || (n > 0 && !has_names(room_.get(), static_cast<std::size_t>(n))));
-    if (n == -EBADF && of_ && !of_.is_open()) return end(make_error_code(errc::closed));
+    if (n == -EBADF && !of_.is_open()) return end_without_one();
     if (n < 0) return end({static_cast<int>(-n), std::system_category()});
     bytes_ = static_cast<std::size_t>(n);
     end({});

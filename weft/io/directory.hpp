@@ -67,6 +67,7 @@ private:
     static constexpr std::size_t room_bytes = 32768;
 
     void call() noexcept;
+    void end_without_one() noexcept;
 
     descriptor_ref of_;
     std::unique_ptr<std::byte[]> room_;

@@ -111,7 +111,7 @@ bool file_transfer::is_refused() noexcept {
     return request_.offset > std::uint64_t{INT64_MAX} && progress(-EINVAL);
 }
 
-bool file_transfer::ready() noexcept { return is_refused() || read_quickly(); }
+bool file_transfer::ready() noexcept { return is_refused() || found_unusable() || read_quickly(); }
 
 // Reads what is in memory, if it is one piece. io_uring does that itself.
 bool file_transfer::read_quickly() noexcept {

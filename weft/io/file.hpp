@@ -86,7 +86,7 @@ public:
     file_operation(file_operation&& other) noexcept = default;  // before it is awaited
     ~file_operation() = default;
 
-    bool ready() noexcept { return false; }
+    bool ready() noexcept { return found_unusable(); }
     bool start(waiter& w) noexcept;
     bool again(waiter& w) noexcept { return !request_.given || io_operation::again(w); }
 

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <system_error>
@@ -50,7 +51,8 @@ public:
     ~io_operation() = default;
 
     bool ready() noexcept {
-        if (giver() != nullptr) return false;
+        // Room to send is mostly there, and a call costs less here than in a ring.
+        if (!request_.sends() && giver() != nullptr) return found_unusable();
         // The frequent outcome: the entry knows that there is nothing.
         if (request_.of && request_.is_unready()) return false;
         return attempt();
@@ -110,6 +112,14 @@ protected:
     bool found_closed() noexcept {
         error_ = was_closed;
         return through_ = true;
+    }
+
+    // There is no open descriptor to make the call on: true. For what ready() does not try: a stop
+    // would hide it otherwise.
+    bool found_unusable() noexcept {
+        if (request_.of.is_open()) [[likely]]
+            return false;
+        return request_.of ? found_closed() : progress(-EBADF);
     }
 
     // Leaves the queues in which it still is. An event takes an operation that waits to write or to

@@ -98,6 +98,7 @@ struct io_request {
                                     1u << write_next | 1u << send_file | 1u << splice;
         return (not_so >> what & 1u) == 0;
     }
+    bool sends() const noexcept { return what == send || what == send_message; }
     // Whether it reads or writes a file at its file position.
     bool goes_on() const noexcept { return what == read_next || what == write_next; }
     // The flags of io_entry for which the call is worth making.
