@@ -141,14 +141,14 @@ std::vector<cancel_case> cancel_cases(std::span<const cancel_row> rows, Wanted w
 }
 inline constexpr auto any_case = [](const cancel_row&, const way&) { return true; };
 // A plain thread is neither stopped nor destroyed.
-inline constexpr auto of_a_party = [](const cancel_row&, const way& w) {
+inline constexpr auto of_a_flow = [](const cancel_row&, const way& w) {
     return w.agent != kind::thread;
 };
 inline constexpr auto of_what_is_closed = [](const cancel_row& r, const way&) {
     return r.of.can_be_closed;
 };
 inline constexpr auto of_a_flow_at_what_is_closed = [](const cancel_row& r, const way& w) {
-    return of_a_party(r, w) && of_what_is_closed(r, w);
+    return of_a_flow(r, w) && of_what_is_closed(r, w);
 };
 
 inline constexpr int cancel_rounds = 3;
@@ -289,14 +289,14 @@ protected:
     }
 };
 
-class cancel_of_party : public cancel_table {};
+class cancel_of_flow : public cancel_table {};
 class cancel_by_close : public cancel_table {};
 class cancel_after_close : public cancel_table {};
 
 inline std::string name_of_cancel(const ::testing::TestParamInfo<cancel_case>& i) {
     return std::get<0>(i.param).name + ("_by_" + name_of(std::get<1>(i.param)));
 }
-TEST_P(cancel_of_party, a_stop_ends_it_at_once) {
+TEST_P(cancel_of_flow, a_stop_ends_it_at_once) {
     const long before = descriptor_count();
     expect_in_time(at_once_ms, [&](bool is_last) -> std::optional<double> {
         const auto s = make();
@@ -339,7 +339,7 @@ TEST_P(cancel_table, a_deadline_ends_it_in_time) {
     EXPECT_EQ(descriptor_count(), before);
 }
 
-TEST_P(cancel_of_party, its_party_may_be_destroyed) {
+TEST_P(cancel_of_flow, its_flow_may_be_destroyed) {
     const long before = descriptor_count();
     for (int i = 0, begins = 0; i < cancel_rounds; ++i) {
         const auto s = make();
@@ -366,7 +366,7 @@ TEST_P(cancel_of_party, its_party_may_be_destroyed) {
 }
 
 // Two that wait, of which both get what they wait for at once: the first to run ends the other.
-TEST_P(cancel_of_party, its_party_may_be_destroyed_when_its_result_has_come) {
+TEST_P(cancel_of_flow, its_flow_may_be_destroyed_when_its_result_has_come) {
     const long before = descriptor_count();
     for (int i = 0, begins = 0; i < cancel_rounds; ++i) {
         std::unique_ptr<cancel_scene> scenes[2];
@@ -466,8 +466,8 @@ TEST_P(cancel_after_close, a_stopped_flow_is_given_the_error_of_the_close) {
 #define INSTANTIATE_CANCEL_TABLE(rows)                                                             \
     INSTANTIATE_TEST_SUITE_P(of, cancel_table, ::testing::ValuesIn(cancel_cases(rows, any_case)),  \
                              name_of_cancel);                                                      \
-    INSTANTIATE_TEST_SUITE_P(of, cancel_of_party,                                                  \
-                             ::testing::ValuesIn(cancel_cases(rows, of_a_party)), name_of_cancel); \
+    INSTANTIATE_TEST_SUITE_P(of, cancel_of_flow,                                                   \
+                             ::testing::ValuesIn(cancel_cases(rows, of_a_flow)), name_of_cancel);  \
     INSTANTIATE_TEST_SUITE_P(of, cancel_by_close,                                                  \
                              ::testing::ValuesIn(cancel_cases(rows, of_what_is_closed)),           \
                              name_of_cancel);                                                      \
