@@ -12,6 +12,7 @@
 #include "weft/base/block_cache.hpp"
 #include "weft/coroutine/coroutine.hpp"
 #include "weft/fiber/fiber.hpp"
+#include "weft/fiber/fiber_body.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"
@@ -422,7 +423,7 @@ TEST(fiber_core, when_watched_reports_its_end_and_is_destroyed_as_derived) {
     auto* const f = new has_an_end(destroyed);
     watched_fiber* seen = nullptr;
     const auto looks = [&] { seen = watched_fiber::of(*current_flow()); };
-    f->set_body(fiber_body<decltype(looks)>{f, looks});
+    f->set_body(fiber_body<decltype(looks)>(looks));
     f->target = &l;
     f->home = &l;
     f->begin(false);

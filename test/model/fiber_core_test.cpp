@@ -18,6 +18,7 @@
 #include "model/loop.hpp"
 #include "model/parcel.hpp"
 #include "weft/base/spin_lock.hpp"
+#include "weft/fiber/fiber_body.hpp"
 #include "weft/fiber/nursery.hpp"
 
 namespace {
@@ -160,7 +161,7 @@ public:
     template <class F>
     block(model::var<int>& life, model::loop& on, F function)
         : watched_fiber(look_at, this, end), life_(life) {
-        set_body(weft::detail::fiber_body<F>{this, std::move(function)});
+        set_body(weft::detail::fiber_body<F>(std::move(function)));
         target = &on;
         home = &on;
         kept = true;  // its end is notified, and it is joined as well

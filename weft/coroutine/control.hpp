@@ -80,8 +80,11 @@ struct alignas(cache_line_bytes) control : annotated_context {
     };
     coroutine_extras* extras = nullptr;  // fields that few coroutines use: name, private data
     std::exception_ptr error;            // the body's exception, until the resumer takes it
-    kill_request* killing;               // in the killer's frame, while being_killed
-    fp_control fp_of_resumer;            // handed: of a chain that a coroutine without own_fp began
+    // A coroutine that is handed runs, and cannot be killed until it is neither.
+    union {
+        kill_request* killing;     // being_killed: in the killer's frame
+        fp_control fp_of_resumer;  // handed: of a chain that a coroutine without own_fp began
+    };
 
     control(const body_verbs& v, stack_allocator_ref from) noexcept : verbs(&v), source(from) {}
 

@@ -117,26 +117,31 @@ struct body_block : typed_control<Signature> {
         run(of(&begin_body(from, self, word)));
         end_body();
     }
-    // The body moves to its stack, so that its captures are beside its locals.
+    // The body moves to its stack, so that its captures are beside its locals; one that is packed
+    // for the block moves there unpacked.
     static WEFT_ALWAYS_INLINE void run(body_block& self) {
-        Body on_stack = self.move_out();
+        auto on_stack = self.move_out();
         if constexpr (!std::is_void_v<typename typed::output>)
             self.out.put(call(self, on_stack));
         else
             call(self, on_stack);
     }
-    Body move_out() {
+    WEFT_ALWAYS_INLINE auto move_out() {
         struct guard {
             Body& moved_from;
             ~guard() { moved_from.~Body(); }
         } destroy{body};
-        return std::move(body);
-    }
-    static WEFT_ALWAYS_INLINE typename typed::output call(body_block& self, Body& body) {
-        if constexpr (std::is_void_v<typename typed::input>)
-            return std::invoke(body);
+        if constexpr (requires { body.unpacked(); })
+            return body.unpacked();
         else
-            return std::invoke(body, self.in.take());
+            return Body(std::move(body));
+    }
+    template <class F>
+    static WEFT_ALWAYS_INLINE typename typed::output call(body_block& self, F& on_stack) {
+        if constexpr (std::is_void_v<typename typed::input>)
+            return std::invoke(on_stack);
+        else
+            return std::invoke(on_stack, self.in.take());
     }
     // Whether releasing the block is all that is left to do for a coroutine that is done.
     static constexpr bool plain = std::is_trivially_destructible_v<decltype(typed::out)> &&
@@ -156,6 +161,9 @@ struct body_block : typed_control<Signature> {
                                          &signature_tag<Signature>,
                                          plain ? sizeof(body_block) : 0};
 };
+
+static_assert(WEFT_BACKEND_UCONTEXT || WEFT_ASAN || WEFT_TSAN || !WEFT_X86_64 ||
+              sizeof(body_block<void (*)(), void()>) == 2 * cache_line_bytes);
 
 // Aborts unless the running coroutine has this signature.
 template <class Signature>

@@ -34,6 +34,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/fiber/fiber_body.hpp"
 #include "weft/fiber/fiber_core.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/awaitable.hpp"
@@ -162,7 +163,7 @@ private:
     static detail::fiber_core* make(F&& f, const fiber_options& options) {
         static_assert(detail::runs_in_a_fiber<std::invoke_result_t<std::decay_t<F>>>());
         auto core = std::make_unique<detail::fiber_core>();
-        core->set_body(detail::fiber_body<std::decay_t<F>>{core.get(), std::forward<F>(f)},
+        core->set_body(detail::fiber_body<std::decay_t<F>>(std::forward<F>(f)),
                        {.name = options.name,
                         .stack_bytes = options.stack_bytes,
                         .stack = options.stack,

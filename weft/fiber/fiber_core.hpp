@@ -166,24 +166,6 @@ struct watched_fiber : fiber_core {
 
 void destroy_locals(fiber_core& c) noexcept;
 
-// The body of a fiber: the user's function. At its end, also by a kill, the fiber's locals are
-// destroyed, on its own stack.
-template <class F>
-struct fiber_body {
-    fiber_core* core;
-    F function;
-
-    void operator()() {
-        struct at_end {
-            fiber_core& c;
-            ~at_end() {
-                if (c.locals != nullptr) destroy_locals(c);
-            }
-        } const at{*core};
-        std::invoke(std::move(function));
-    }
-};
-
 // Waits for the end of a fiber.
 class join_operation {
 public:

@@ -7,6 +7,7 @@
 #include <new>
 #include <source_location>
 
+#include "weft/fiber/fiber_body.hpp"
 #include "weft/fiber/spawn.hpp"
 #include "weft/manager/managed_task.hpp"
 
@@ -64,11 +65,11 @@ struct managed_fiber final : managed_fiber_base {
 // What the fiber runs.
 template <class T, class F>
 struct managed_body {
-    managed_fiber<T>* fiber;
     F function;
 
     void operator()() {
-        if (fiber->state.begin()) fiber->value.keep(std::move(function));
+        auto& fiber = static_cast<managed_fiber<T>&>(fiber_core::of(*current_flow()));
+        if (fiber.state.begin()) fiber.value.keep(std::move(function));
     }
 };
 
@@ -81,12 +82,11 @@ managed_task& make_managed_fiber(manager_core& c, F&& f, const fiber_options& op
     using body = managed_body<T, std::decay_t<F>>;
     const bool launched = options.launch != launch::deferred;
     auto made = std::make_unique<managed_fiber<T>>(c, launched);
-    made->set_body(fiber_body<body>{made.get(), body{made.get(), std::forward<F>(f)}},
-                   {.name = options.name,
-                    .stack_bytes = options.stack_bytes,
-                    .stack = options.stack,
-                    .fp = options.fp,
-                    .shared = options.shared});
+    made->set_body(fiber_body<body>(body{std::forward<F>(f)}), {.name = options.name,
+                                                                .stack_bytes = options.stack_bytes,
+                                                                .stack = options.stack,
+                                                                .fp = options.fp,
+                                                                .shared = options.shared});
     made->inherit_context();
     made->target = &on;
     made->home = on.fixed_executor();  // no other thread can see it yet
