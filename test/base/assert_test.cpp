@@ -25,8 +25,8 @@ TEST(assert, prints_kind_and_id_of_an_agent_without_a_name) {
 }
 
 // As a function has it that a user calls.
-void release(int n, std::source_location place = std::source_location::current()) {
-    WEFT_ASSERT_AT(n > 0, "release of less than one", place);
+void release(int n, std::source_location caller = std::source_location::current()) {
+    WEFT_ASSERT_AT(n > 0, "release of less than one", caller);
 }
 
 TEST(assert, names_the_source_location_it_is_given) {
@@ -39,7 +39,8 @@ TEST(assert, names_the_source_location_it_is_given) {
 }
 
 TEST(assert, omits_an_unknown_source_location) {
-    EXPECT_DEATH(weft::fail("rule", {"thread", 3}, weft::unknown_place), "^weft: rule: thread 3\n");
+    EXPECT_DEATH(weft::fail("rule", {"thread", 3}, weft::unknown_caller),
+                 "^weft: rule: thread 3\n");
 }
 
 TEST(assert, evaluates_a_true_condition_once_and_passes) {

@@ -4,8 +4,8 @@
 
 #include "model/model.hpp"
 
-void weft::fail(const char* rule, agent_info who, std::source_location place) noexcept {
+void weft::fail(const char* rule, agent_info who, std::source_location caller) noexcept {
     std::string text = rule;
     if (who.kind != nullptr) text += std::string(": ") + who.kind + " " + std::to_string(who.id);
-    model::fail(std::move(text), place);
+    model::fail(std::move(text), caller);
 }

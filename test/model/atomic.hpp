@@ -69,7 +69,6 @@ class atomic {
     static_assert(std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>);
     static_assert(sizeof(T) <= sizeof(detail::word));
     using order = std::memory_order;
-    using place = std::source_location;
 
 public:
     using value_type = T;
@@ -80,52 +79,63 @@ public:
     atomic& operator=(const atomic&) = delete;
     ~atomic() { detail::end(cell_); }
 
-    T load(order o = order::seq_cst, place p = place::current()) const noexcept {
-        return detail::from_word<T>(detail::load(cell(), o, p));
+    T load(order o = order::seq_cst,
+           std::source_location caller = std::source_location::current()) const noexcept {
+        return detail::from_word<T>(detail::load(cell(), o, caller));
     }
-    void store(T x, order o = order::seq_cst, place p = place::current()) noexcept {
-        detail::store(cell(), detail::to_word(x), o, p);
+    void store(T x, order o = order::seq_cst,
+               std::source_location caller = std::source_location::current()) noexcept {
+        detail::store(cell(), detail::to_word(x), o, caller);
     }
-    T exchange(T x, order o = order::seq_cst, place p = place::current()) noexcept {
-        return apply([](detail::word, detail::word operand) { return operand; }, x, o, p);
-    }
-
-    bool compare_exchange_strong(T& expected, T desired, order yes, order no,
-                                 place p = place::current()) noexcept {
-        return exchange_if(expected, desired, false, yes, no, p);
-    }
-    bool compare_exchange_strong(T& expected, T desired, order o = order::seq_cst,
-                                 place p = place::current()) noexcept {
-        return exchange_if(expected, desired, false, o, detail::without_release(o), p);
-    }
-    bool compare_exchange_weak(T& expected, T desired, order yes, order no,
-                               place p = place::current()) noexcept {
-        return exchange_if(expected, desired, true, yes, no, p);
-    }
-    bool compare_exchange_weak(T& expected, T desired, order o = order::seq_cst,
-                               place p = place::current()) noexcept {
-        return exchange_if(expected, desired, true, o, detail::without_release(o), p);
+    T exchange(T x, order o = order::seq_cst,
+               std::source_location caller = std::source_location::current()) noexcept {
+        return apply([](detail::word, detail::word operand) { return operand; }, x, o, caller);
     }
 
-    T fetch_add(T x, order o = order::seq_cst, place p = place::current()) noexcept
-        requires std::is_integral_v<T>
-    {
-        return apply(with<[](T a, T b) { return static_cast<T>(a + b); }>, x, o, p);
+    bool compare_exchange_strong(
+        T& expected, T desired, order yes, order no,
+        std::source_location caller = std::source_location::current()) noexcept {
+        return exchange_if(expected, desired, false, yes, no, caller);
     }
-    T fetch_sub(T x, order o = order::seq_cst, place p = place::current()) noexcept
-        requires std::is_integral_v<T>
-    {
-        return apply(with<[](T a, T b) { return static_cast<T>(a - b); }>, x, o, p);
+    bool compare_exchange_strong(
+        T& expected, T desired, order o = order::seq_cst,
+        std::source_location caller = std::source_location::current()) noexcept {
+        return exchange_if(expected, desired, false, o, detail::without_release(o), caller);
     }
-    T fetch_or(T x, order o = order::seq_cst, place p = place::current()) noexcept
-        requires std::is_integral_v<T>
-    {
-        return apply(with<[](T a, T b) { return static_cast<T>(a | b); }>, x, o, p);
+    bool compare_exchange_weak(
+        T& expected, T desired, order yes, order no,
+        std::source_location caller = std::source_location::current()) noexcept {
+        return exchange_if(expected, desired, true, yes, no, caller);
     }
-    T fetch_and(T x, order o = order::seq_cst, place p = place::current()) noexcept
+    bool compare_exchange_weak(
+        T& expected, T desired, order o = order::seq_cst,
+        std::source_location caller = std::source_location::current()) noexcept {
+        return exchange_if(expected, desired, true, o, detail::without_release(o), caller);
+    }
+
+    T fetch_add(T x, order o = order::seq_cst,
+                std::source_location caller = std::source_location::current()) noexcept
         requires std::is_integral_v<T>
     {
-        return apply(with<[](T a, T b) { return static_cast<T>(a & b); }>, x, o, p);
+        return apply(with<[](T a, T b) { return static_cast<T>(a + b); }>, x, o, caller);
+    }
+    T fetch_sub(T x, order o = order::seq_cst,
+                std::source_location caller = std::source_location::current()) noexcept
+        requires std::is_integral_v<T>
+    {
+        return apply(with<[](T a, T b) { return static_cast<T>(a - b); }>, x, o, caller);
+    }
+    T fetch_or(T x, order o = order::seq_cst,
+               std::source_location caller = std::source_location::current()) noexcept
+        requires std::is_integral_v<T>
+    {
+        return apply(with<[](T a, T b) { return static_cast<T>(a | b); }>, x, o, caller);
+    }
+    T fetch_and(T x, order o = order::seq_cst,
+                std::source_location caller = std::source_location::current()) noexcept
+        requires std::is_integral_v<T>
+    {
+        return apply(with<[](T a, T b) { return static_cast<T>(a & b); }>, x, o, caller);
     }
 
 private:
@@ -134,14 +144,16 @@ private:
         return detail::to_word(F(detail::from_word<T>(before), detail::from_word<T>(operand)));
     }
 
-    T apply(detail::change f, T x, order o, place p) noexcept {
-        return detail::from_word<T>(detail::read_modify_write(cell(), f, detail::to_word(x), o, p));
+    T apply(detail::change f, T x, order o, std::source_location caller) noexcept {
+        return detail::from_word<T>(
+            detail::read_modify_write(cell(), f, detail::to_word(x), o, caller));
     }
 
-    bool exchange_if(T& expected, T desired, bool weak, order yes, order no, place p) noexcept {
+    bool exchange_if(T& expected, T desired, bool weak, order yes, order no,
+                     std::source_location caller) noexcept {
         detail::word seen = detail::to_word(expected);
         const bool done =
-            detail::compare_exchange(cell(), seen, detail::to_word(desired), weak, yes, no, p);
+            detail::compare_exchange(cell(), seen, detail::to_word(desired), weak, yes, no, caller);
         if (!done) expected = detail::from_word<T>(seen);
         return done;
     }
@@ -162,23 +174,25 @@ private:
 template <class T>
 class atomic_ref {
     using order = std::memory_order;
-    using place = std::source_location;
 
 public:
     explicit atomic_ref(T& x) noexcept : of_(&x) {}
 
-    T load(order o = order::seq_cst, place p = place::current()) const noexcept {
-        return detail::from_word<T>(detail::load(cell(), o, p));
+    T load(order o = order::seq_cst,
+           std::source_location caller = std::source_location::current()) const noexcept {
+        return detail::from_word<T>(detail::load(cell(), o, caller));
     }
-    void store(T x, order o = order::seq_cst, place p = place::current()) const noexcept {
-        detail::store(cell(), detail::to_word(x), o, p);
+    void store(T x, order o = order::seq_cst,
+               std::source_location caller = std::source_location::current()) const noexcept {
+        detail::store(cell(), detail::to_word(x), o, caller);
         *of_ = x;
     }
-    bool compare_exchange_strong(T& expected, T desired, order o = order::seq_cst,
-                                 place p = place::current()) const noexcept {
+    bool compare_exchange_strong(
+        T& expected, T desired, order o = order::seq_cst,
+        std::source_location caller = std::source_location::current()) const noexcept {
         detail::word seen = detail::to_word(expected);
         const bool done = detail::compare_exchange(cell(), seen, detail::to_word(desired), false, o,
-                                                   detail::without_release(o), p);
+                                                   detail::without_release(o), caller);
         expected = detail::from_word<T>(seen);
         if (done) *of_ = desired;
         return done;
@@ -195,21 +209,21 @@ private:
     T* of_;
 };
 
-inline void atomic_thread_fence(std::memory_order o,
-                                std::source_location p = std::source_location::current()) noexcept {
-    detail::fence(o, p);
+inline void atomic_thread_fence(
+    std::memory_order o, std::source_location caller = std::source_location::current()) noexcept {
+    detail::fence(o, caller);
 }
 
 // The effect of membarrier(): a fence in the calling thread, and one in each other thread at the
 // point that it has reached.
-inline void membarrier(std::source_location p = std::source_location::current()) noexcept {
-    detail::fence_all(p);
+inline void membarrier(std::source_location caller = std::source_location::current()) noexcept {
+    detail::fence_all(caller);
 }
 
 // Whether the kernel of an execution has it; a test without sets this, and resets it.
 inline bool has_membarrier = true;
 
 // In a spin loop: the thread continues only after another thread has changed something.
-void spin(std::source_location place = std::source_location::current());
+void spin(std::source_location caller = std::source_location::current());
 
 }  // namespace model

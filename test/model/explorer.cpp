@@ -153,41 +153,41 @@ void explorer::describe() {
 
 // Whatever runs leaves for good: a thread leaves to go(), which then leaves too; the body leaves to
 // execute().
-void explorer::fail(std::string what, source_location place) {
+void explorer::fail(std::string what, source_location caller) {
     if (!failed_) {
         failed_ = true;
         report_.failure = std::move(what);
-        if (place.line() != 0) report_.failure += " (" + spelt(place) + ")";
+        if (caller.line() != 0) report_.failure += " (" + spelt(caller) + ")";
     }
     for (;;) weft::this_coroutine::yield();
 }
 
-std::size_t explorer::choose(std::size_t count, source_location place) {
+std::size_t explorer::choose(std::size_t count, source_location caller) {
     const std::size_t pick = choices_.choose(count);
-    if (pick == count) fail("the test is not deterministic, or the replay is of another", place);
+    if (pick == count) fail("the test is not deterministic, or the replay is of another", caller);
     return pick;
 }
 
 // A choice of which all but the first are deviations.
-std::size_t explorer::deviate(std::size_t count, source_location place) {
+std::size_t explorer::deviate(std::size_t count, source_location caller) {
     if (count > 1 && bounded_ && spent_ == bound_) {
         cut_ = true;
         return 0;  // I2
     }
-    const std::size_t pick = choose(count, place);
+    const std::size_t pick = choose(count, caller);
     spent_ += pick != 0;
     return pick;
 }
 
 // In front of each operation: another thread may go first. Not in front of a thread's first one,
 // for which it has just been picked.
-void explorer::point(source_location place) {
+void explorer::point(source_location caller) {
     if (++steps_ > options_.most_steps)
-        fail("no end after " + std::to_string(options_.most_steps) + " steps", place);
+        fail("no end after " + std::to_string(options_.most_steps) + " steps", caller);
     if (running_ == 0 || atomic_) return;
     thread& t = *threads_[running_];
     t.spun_at = 0;
-    if (std::exchange(t.begun, true)) leave_to(pick_next(true, place));
+    if (std::exchange(t.begun, true)) leave_to(pick_next(true, caller));
 }
 
 bool explorer::holds(const predicate& p) {
@@ -214,14 +214,14 @@ actor explorer::first_spinner() {
 }
 
 // 0 when no thread can run.
-actor explorer::pick_next(bool may_stay, source_location place) {
+actor explorer::pick_next(bool may_stay, source_location caller) {
     std::array<actor, most_parties> all;
     std::size_t count = 0;
     if (may_stay) all[count++] = running_;
     for (actor p = 1; p < thread_count_; ++p)
         if (!(may_stay && p == running_) && ready(*threads_[p])) all[count++] = p;
     if (count == 0) return first_spinner();  // a spinner may check again: no other thread can run
-    return all[may_stay ? deviate(count, place) : choose(count, place)];
+    return all[may_stay ? deviate(count, caller) : choose(count, caller)];
 }
 
 // The running thread stops here until it is picked.
@@ -264,33 +264,33 @@ void explorer::go() {
     if (!stuck.empty()) fail(stuck, {});
 }
 
-void explorer::wait_until(const predicate& p, source_location place) {
-    must_be_pure(place);
-    point(place);
-    if (running_ == 0) fail("the body of a test cannot wait", place);
+void explorer::wait_until(const predicate& p, source_location caller) {
+    must_be_pure(caller);
+    point(caller);
+    if (running_ == 0) fail("the body of a test cannot wait", caller);
     thread& t = *threads_[running_];
     if (!holds(p)) {
-        note("waits", place);
+        note("waits", caller);
         t.waits_for = &p;
-        t.waits_at = place;
-        next_ = pick_next(false, place);
+        t.waits_at = caller;
+        next_ = pick_next(false, caller);
         weft::this_coroutine::yield();
         t.waits_for = nullptr;
     }
     atomic_ = true;
-    require(p(), "a predicate holds when it is tried again", place);
+    require(p(), "a predicate holds when it is tried again", caller);
     atomic_ = false;
 }
 
-void explorer::spin(source_location place) {
-    if (running_ == 0) fail("the body of a test cannot spin", place);
+void explorer::spin(source_location caller) {
+    if (running_ == 0) fail("the body of a test cannot spin", caller);
     if (++steps_ > options_.most_steps)
-        fail("no end after " + std::to_string(options_.most_steps) + " steps", place);
-    note("spins", place);
+        fail("no end after " + std::to_string(options_.most_steps) + " steps", caller);
+    note("spins", caller);
     thread& t = *threads_[running_];
     t.begun = true;
     t.spun_at = steps_;
-    leave_to(pick_next(false, place));
+    leave_to(pick_next(false, caller));
 }
 
 namespace {
@@ -317,15 +317,15 @@ void execution::thread(std::string name, std::function<void()> f) {
 }
 void execution::go() { detail::present().go(); }
 
-void require(bool kept, const char* what, std::source_location place) {
-    if (!kept) fail(std::string("not so: ") + what, place);
+void require(bool kept, const char* what, std::source_location caller) {
+    if (!kept) fail(std::string("not so: ") + what, caller);
 }
-void fail(std::string what, std::source_location place) {
-    detail::present().fail(std::move(what), place);
+void fail(std::string what, std::source_location caller) {
+    detail::present().fail(std::move(what), caller);
 }
-void wait_until(const std::function<bool()>& holds, std::source_location place) {
-    detail::present().wait_until(holds, place);
+void wait_until(const std::function<bool()>& holds, std::source_location caller) {
+    detail::present().wait_until(holds, caller);
 }
-void spin(std::source_location place) { detail::present().spin(place); }
+void spin(std::source_location caller) { detail::present().spin(caller); }
 
 }  // namespace model

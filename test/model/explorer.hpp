@@ -98,10 +98,10 @@ private:
     void set(cell&, word);
     word read_newest(std::size_t x, memory_order o) { return memory_.read(running_, x, 0, o); }
     void must_be_pure(source_location);
-    void note(const char* kind, source_location place, const char* order = "",
+    void note(const char* kind, source_location caller, const char* order = "",
               std::size_t atomic = no_atomic, word before = 0, word after = 0,
               const char* remark = "") {
-        schedule_.push_back({running_, kind, order, atomic, before, after, remark, place});
+        schedule_.push_back({running_, kind, order, atomic, before, after, remark, caller});
     }
 
     const body_function& body_;

@@ -110,7 +110,7 @@ std::size_t memory::add_plain() {
 }
 
 const memory::access* memory::touch(actor p, std::size_t v, bool writes,
-                                    std::source_location place) {
+                                    std::source_location caller) {
     view& now = parties_[p].now;
     std::vector<access>& former = plain_[v];
     for (const access& a : former)
@@ -118,7 +118,7 @@ const memory::access* memory::touch(actor p, std::size_t v, bool writes,
     // For each thread the last access of each kind is enough: a thread that is not ordered after an
     // earlier access is not ordered after a later one either.
     std::erase_if(former, [&](const access& a) { return a.who == p && a.writes == writes; });
-    former.push_back({p, ++now.clock[p], writes, place});
+    former.push_back({p, ++now.clock[p], writes, caller});
     return nullptr;
 }
 

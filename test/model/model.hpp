@@ -91,12 +91,12 @@ report explore(const std::function<void(execution&)>& body, const options& = {})
 
 // Ends the exploration unless `kept`.
 void require(bool kept, const char* what,
-             std::source_location place = std::source_location::current());
+             std::source_location caller = std::source_location::current());
 [[noreturn]] void fail(std::string what,
-                       std::source_location place = std::source_location::current());
+                       std::source_location caller = std::source_location::current());
 // Suspends the thread until `holds`, which only loads; it then has seen what `holds` reads.
 void wait_until(const std::function<bool()>& holds,
-                std::source_location place = std::source_location::current());
+                std::source_location caller = std::source_location::current());
 // spin() is in model/atomic.hpp: in a spin loop, the thread continues only after another thread has
 // changed something.
 
@@ -112,12 +112,12 @@ public:
     var(const var&) = delete;
     var& operator=(const var&) = delete;
 
-    T read(std::source_location place = std::source_location::current()) const {
-        detail::touch(cell_, false, place);
+    T read(std::source_location caller = std::source_location::current()) const {
+        detail::touch(cell_, false, caller);
         return value_;
     }
-    void write(T x, std::source_location place = std::source_location::current()) {
-        detail::touch(cell_, true, place);
+    void write(T x, std::source_location caller = std::source_location::current()) {
+        detail::touch(cell_, true, caller);
         value_ = x;
     }
 

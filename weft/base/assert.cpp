@@ -6,11 +6,11 @@
 
 namespace weft {
 
-void fail(const char* rule, agent_info who, std::source_location place) noexcept {
+void fail(const char* rule, agent_info who, std::source_location caller) noexcept {
     detail::line l;
     l.text("weft: ").text(rule);
     if (who.kind != nullptr) l.text(": ").agent(who);
-    if (place.line() != 0) l.text(" (").place(place).text(")");
+    if (caller.line() != 0) l.text(" (").place(caller).text(")");
     l.newline().write(2);
     std::abort();
 }

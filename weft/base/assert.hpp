@@ -10,17 +10,17 @@
 // it: a function that users call takes the location as its last parameter and forwards it to the
 // check.
 //
-//   void release(long n, std::source_location place = std::source_location::current()) noexcept {
-//       WEFT_ASSERT_AT(n >= 0, "release of a semaphore by less than nothing", place);
-//       if (is_over) weft::fail("resume of a finished coroutine", {"coroutine", id, name}, place);
+//   void release(long n, std::source_location caller = std::source_location::current()) noexcept {
+//       WEFT_ASSERT_AT(n >= 0, "release of a semaphore by less than nothing", caller);
+//       if (is_over) weft::fail("resume of a finished coroutine", {"coroutine", id, name}, caller);
 //   }
 //
 // prints, for the second:
 //   weft: resume of a finished coroutine: coroutine 7 "login" (server.cpp:31)
 //
 // A destructor, an operator and a function that takes a pack have no such parameter: there
-// `unknown_place` leaves the location out, and the agent, or the object concerned, says more than a
-// line of weft's. WEFT_ASSERT names its own line, for functions that no user calls.
+// `unknown_caller` leaves the location out, and the agent, or the object concerned, says more than
+// a line of weft's. WEFT_ASSERT names its own line, for functions that no user calls.
 #pragma once
 
 #include <cstdint>
@@ -39,19 +39,19 @@ struct agent_info {
 };
 
 // Stands for a source location that is not known.
-inline constexpr std::source_location unknown_place{};
+inline constexpr std::source_location unknown_caller{};
 
 // Prints one line to standard error and aborts. Any thread, async-signal-safe.
 [[noreturn]] void fail(const char* rule, agent_info who = {},
-                       std::source_location place = std::source_location::current()) noexcept;
+                       std::source_location caller = std::source_location::current()) noexcept;
 
 }  // namespace weft
 
 #define WEFT_ASSERT(condition, rule) \
     (__builtin_expect(!!(condition), 1) ? static_cast<void>(0) : ::weft::fail(rule))
 
-#define WEFT_ASSERT_AT(condition, rule, place) \
-    (__builtin_expect(!!(condition), 1) ? static_cast<void>(0) : ::weft::fail(rule, {}, place))
+#define WEFT_ASSERT_AT(condition, rule, caller) \
+    (__builtin_expect(!!(condition), 1) ? static_cast<void>(0) : ::weft::fail(rule, {}, caller))
 
 #if WEFT_DEBUG
 #define WEFT_DEBUG_ASSERT(condition, rule) WEFT_ASSERT(condition, rule)

@@ -473,7 +473,7 @@ void throw_out_of_memory() {
 #if WEFT_EXCEPTIONS
     throw std::bad_alloc();
 #else
-    fail("out of memory", {}, unknown_place);
+    fail("out of memory", {}, unknown_caller);
 #endif
 }
 

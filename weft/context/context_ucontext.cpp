@@ -39,7 +39,7 @@ void enter(unsigned high, unsigned low) {
 void demand(bool done) noexcept {
     if (!done) [[unlikely]]
         fail("the system refuses rt_sigprocmask, which a switch by ucontext needs", {},
-             unknown_place);
+             unknown_caller);
 }
 
 }  // namespace

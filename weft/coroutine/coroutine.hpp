@@ -80,17 +80,18 @@ public:
     // Runs the body until it yields or returns, and returns that value. Throws what the body
     // throws. Throws bad_alloc if there is no stack for the first resume, or no memory to copy out
     // the live part that is on a shared stack; the coroutine is then unchanged.
-    WEFT_ALWAYS_INLINE output resume(std::source_location place = std::source_location::current())
+    WEFT_ALWAYS_INLINE output resume(std::source_location caller = std::source_location::current())
         requires std::is_void_v<input>
     {
-        return typed::of(detail::resume(control_, nullptr, place)).take_output();
+        return typed::of(detail::resume(control_, nullptr, caller)).take_output();
     }
     template <class In = input>
         requires(!std::is_void_v<In>)
-    WEFT_ALWAYS_INLINE output resume(std::type_identity_t<In> in,
-                                     std::source_location place = std::source_location::current()) {
+    WEFT_ALWAYS_INLINE output
+    resume(std::type_identity_t<In> in,
+           std::source_location caller = std::source_location::current()) {
         if (control_ != nullptr) typed::of(control_).in.put(std::forward<In>(in));
-        return typed::of(detail::resume(control_, nullptr, place)).take_output();
+        return typed::of(detail::resume(control_, nullptr, caller)).take_output();
     }
 
     // As resume(), but returns an error if there is nothing to resume; other threads may call it
@@ -113,25 +114,25 @@ public:
     // has not started, f runs before the body; its result is the body's In, or is dropped if the
     // body takes none.
     template <class F>
-    output resume_with(F&& f, std::source_location place = std::source_location::current()) {
-        if (control_ == nullptr) fail("resume_with of an empty coroutine", {}, place);
-        detail::call_on_top<std::remove_reference_t<F>, typed> request(f, *control_, place);
-        return typed::of(detail::resume(control_, request.get(), place)).take_output();
+    output resume_with(F&& f, std::source_location caller = std::source_location::current()) {
+        if (control_ == nullptr) fail("resume_with of an empty coroutine", {}, caller);
+        detail::call_on_top<std::remove_reference_t<F>, typed> request(f, *control_, caller);
+        return typed::of(detail::resume(control_, request.get(), caller)).take_output();
     }
 
     // Runs every destructor on its stack. Returns false, without effect, if there is nothing to
     // kill.
-    bool kill(std::source_location place = std::source_location::current()) {
-        return detail::kill(control_, place);
+    bool kill(std::source_location caller = std::source_location::current()) {
+        return detail::kill(control_, caller);
     }
 
     // Restarts with another body, in any state but running: a suspended body is killed. Id, name
     // and options stay; private data is destroyed.
     template <class Body>
         requires detail::body_for<std::decay_t<Body>, Signature>
-    void reset(Body&& body, std::source_location place = std::source_location::current()) {
-        if (control_ == nullptr) fail("reset of an empty coroutine", {}, place);
-        control_ = detail::remake<Signature>(control_, std::forward<Body>(body), place);
+    void reset(Body&& body, std::source_location caller = std::source_location::current()) {
+        if (control_ == nullptr) fail("reset of an empty coroutine", {}, caller);
+        control_ = detail::remake<Signature>(control_, std::forward<Body>(body), caller);
     }
 
     coroutine_state state() const noexcept {
@@ -181,30 +182,30 @@ public:
 
     // Suspends the running coroutine, which must have this signature. As this_coroutine::yield.
     static WEFT_ALWAYS_INLINE input
-    yield(std::source_location place = std::source_location::current())
+    yield(std::source_location caller = std::source_location::current())
         requires std::is_void_v<output>
     {
-        detail::control* c = detail::current_typed<Signature>(place);
-        detail::yield(place);
+        detail::control* c = detail::current_typed<Signature>(caller);
+        detail::yield(caller);
         return typed::of(c).in.take();
     }
     template <class Value = output>
         requires(!std::is_void_v<Value>)
     static WEFT_ALWAYS_INLINE input
     yield(std::type_identity_t<Value> out,
-          std::source_location place = std::source_location::current()) {
-        detail::control* c = detail::current_typed<Signature>(place);
+          std::source_location caller = std::source_location::current()) {
+        detail::control* c = detail::current_typed<Signature>(caller);
         typed::of(c).out.put(std::forward<Value>(out));
-        detail::yield(place);
+        detail::yield(caller);
         return typed::of(c).in.take();
     }
 
     // Suspends the running coroutine and resumes this one instead, which takes over its resumer.
     // Both have the signature void().
-    void switch_to(std::source_location place = std::source_location::current())
+    void switch_to(std::source_location caller = std::source_location::current())
         requires std::is_void_v<output> && std::is_void_v<input>
     {
-        detail::hand_over(control_, place);
+        detail::hand_over(control_, caller);
     }
 
 private:
@@ -250,8 +251,8 @@ inline std::uint64_t id() noexcept {
 }
 
 // Suspends the running coroutine, from any depth; returns when it is resumed.
-WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location::current()) {
-    detail::yield(place);
+WEFT_ALWAYS_INLINE void yield(std::source_location caller = std::source_location::current()) {
+    detail::yield(caller);
 }
 
 // The same with values: yield<int(std::string)>(1) gives 1 to the resumer and returns the next
@@ -259,14 +260,14 @@ WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location:
 template <class Signature>
     requires std::is_void_v<typename coroutine<Signature>::output>
 WEFT_ALWAYS_INLINE decltype(auto) yield(
-    std::source_location place = std::source_location::current()) {
-    return coroutine<Signature>::yield(place);
+    std::source_location caller = std::source_location::current()) {
+    return coroutine<Signature>::yield(caller);
 }
 template <class Signature, class Value>
     requires(!std::is_void_v<typename coroutine<Signature>::output>)
 WEFT_ALWAYS_INLINE decltype(auto) yield(
-    Value&& out, std::source_location place = std::source_location::current()) {
-    return coroutine<Signature>::yield(std::forward<Value>(out), place);
+    Value&& out, std::source_location caller = std::source_location::current()) {
+    return coroutine<Signature>::yield(std::forward<Value>(out), caller);
 }
 
 // The running coroutine's private object; null if there is none of this type.

@@ -27,7 +27,7 @@ void swallowed(unwinding& u) noexcept {
     r.active = false;
     if (++r.swallows == swallow_limit)
         fail("kill of a coroutine whose body swallows every unwind with catch (...)",
-             r.victim->info(), r.place);
+             r.victim->info(), r.caller);
 }
 
 void refused(unwinding& u, const char* why, void* pc) noexcept {
@@ -40,22 +40,22 @@ void refused(unwinding& u, const char* why, void* pc) noexcept {
     else
         text.hex(reinterpret_cast<std::uintptr_t>(pc));
     text.terminate();
-    fail(text.data(), r.victim->info(), r.place);
+    fail(text.data(), r.victim->info(), r.caller);
 }
 
 void run_kill(on_top& request, control&, context*) { unwind(static_cast<kill_request&>(request)); }
 
-void kill_suspended(control& c, kill_request& r, std::source_location place) {
+void kill_suspended(control& c, kill_request& r, std::source_location caller) {
     r.run = run_kill;
     r.victim = &c;
-    r.place = place;
+    r.caller = caller;
     r.end = c.outermost(c.stack.top);
     r.finished = finished;
     r.swallowed = swallowed;
     r.refused = refused;
     c.killing = &r;
     c.word.raise(being_killed);
-    resume_rarely(&c, &r, place);
+    resume_rarely(&c, &r, caller);
 }
 
 }  // namespace
@@ -63,12 +63,12 @@ void kill_suspended(control& c, kill_request& r, std::source_location place) {
 void unwind_again(control& c) {
     kill_request& r = *c.killing;
     if (r.active)
-        fail("yield in a destructor that runs because its coroutine is killed", c.info(), r.place);
+        fail("yield in a destructor that runs because its coroutine is killed", c.info(), r.caller);
     r.active = true;
     unwind(r);
 }
 
-bool kill(control* c, std::source_location place) {
+bool kill(control* c, std::source_location caller) {
     if (c == nullptr) return false;
     switch (c->word.state()) {
         case coroutine_state::ready:
@@ -76,7 +76,7 @@ bool kill(control* c, std::source_location place) {
             c->word.set(coroutine_state::killed);
             return true;
         case coroutine_state::running:
-            fail("kill of a running coroutine", c->info(), place);
+            fail("kill of a running coroutine", c->info(), caller);
         case coroutine_state::suspended:
             break;
         default:
@@ -86,11 +86,11 @@ bool kill(control* c, std::source_location place) {
     if (killer != nullptr && killer->word.has(on_shared_stack)) {
         const std::unique_ptr<kill_request> request(new (std::nothrow) kill_request);
         if (request == nullptr)
-            fail("out of memory: no room for the kill of a coroutine", c->info(), place);
-        kill_suspended(*c, *request, place);
+            fail("out of memory: no room for the kill of a coroutine", c->info(), caller);
+        kill_suspended(*c, *request, caller);
     } else {
         kill_request request;
-        kill_suspended(*c, request, place);
+        kill_suspended(*c, request, caller);
     }
     return true;
 }

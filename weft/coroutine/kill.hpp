@@ -20,7 +20,7 @@ namespace weft::detail {
 
 struct kill_request : on_top, unwinding {
     control* victim = nullptr;
-    std::source_location place;  // of the kill, for messages
+    std::source_location caller;  // of the kill, for messages
     unsigned swallows = 0;
     bool active = true;    // cleanups are running
     bool unwound = false;  // the whole stack was unwound

@@ -53,8 +53,8 @@ std::size_t high_water(const control* c) noexcept {
 void destroy_slowly(control* c) {
     const coroutine_state s = c->word.state();
     if (s == coroutine_state::running)
-        fail("destruction of a running coroutine", c->info(), unknown_place);
-    if (s == coroutine_state::ready || s == coroutine_state::suspended) kill(c, unknown_place);
+        fail("destruction of a running coroutine", c->info(), unknown_caller);
+    if (s == coroutine_state::ready || s == coroutine_state::suspended) kill(c, unknown_caller);
     if (c->word.has(on_shared_stack)) give_up_seat(*c);
     destroy_extras(*c);
 }

@@ -10,7 +10,7 @@
 namespace weft::detail {
 
 // See coroutine::kill.
-bool kill(control* c, std::source_location place);
+bool kill(control* c, std::source_location caller);
 
 // All that destruction does except for releasing the block.
 void destroy_slowly(control* c);

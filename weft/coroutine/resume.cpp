@@ -21,16 +21,16 @@ on_top no_room{nullptr};
 namespace {
 
 [[noreturn]] WEFT_COLD void refuse(const control& c, coroutine_state s,
-                                   std::source_location place) {
+                                   std::source_location caller) {
     switch (s) {
         case coroutine_state::running:
-            fail("resume of a running coroutine", c.info(), place);
+            fail("resume of a running coroutine", c.info(), caller);
         case coroutine_state::done:
-            fail("resume of a finished coroutine", c.info(), place);
+            fail("resume of a finished coroutine", c.info(), caller);
         case coroutine_state::killed:
-            fail("resume of a killed coroutine", c.info(), place);
+            fail("resume of a killed coroutine", c.info(), caller);
         default:
-            fail("resume of a coroutine whose memory is damaged", c.info(), place);
+            fail("resume of a coroutine whose memory is damaged", c.info(), caller);
     }
 }
 
@@ -57,7 +57,7 @@ WEFT_ALWAYS_INLINE bool start(control& c, int flags) noexcept {
     static_cast<void>(c);
     throw std::bad_alloc();
 #else
-    fail("no stack for a coroutine", c.info(), unknown_place);
+    fail("no stack for a coroutine", c.info(), unknown_caller);
 #endif
 }
 
@@ -78,11 +78,11 @@ void lower_exceptions(const exception_state& from) noexcept { *this_thread().exc
 namespace {
 
 // For one thread at a time: takes the right to run c, or aborts the program. Returns c's flags.
-WEFT_ALWAYS_INLINE int hold(control& c, std::source_location place) {
+WEFT_ALWAYS_INLINE int hold(control& c, std::source_location caller) {
     const state_word::bits word = c.word.load();
     const int flags = state_word::flags(word) & ~handed;
     if (const coroutine_state s = state_word::state(word); s != coroutine_state::suspended) {
-        if (s != coroutine_state::ready) refuse(c, s, place);
+        if (s != coroutine_state::ready) refuse(c, s, caller);
         if (!start(c, flags)) throw_no_stack(c);
     }
     c.word.hold(state_word::of(coroutine_state::running, flags));
@@ -91,8 +91,8 @@ WEFT_ALWAYS_INLINE int hold(control& c, std::source_location place) {
 
 }  // namespace
 
-WEFT_NOINLINE control* resume_rarely(control* c, on_top* request, std::source_location place) {
-    const int flags = hold(*c, place);
+WEFT_NOINLINE control* resume_rarely(control* c, on_top* request, std::source_location caller) {
+    const int flags = hold(*c, caller);
     return run_held<path::rare>(c, request, this_thread(),
                                 state_word::of(coroutine_state::suspended, flags));
 }
@@ -187,9 +187,9 @@ WEFT_ALWAYS_INLINE control* resume_tried(control* c) {
 WEFT_NOINLINE control* resume_held(control* c) { return resume_tried<path::rare>(c); }
 WEFT_NOINLINE control* resume_held_for_value(control* c) { return resume_tried<path::tried>(c); }
 
-WEFT_NOINLINE void yield_rarely(thread_block& t, std::source_location place) {
+WEFT_NOINLINE void yield_rarely(thread_block& t, std::source_location caller) {
     control* c = t.running.get();
-    if (c == nullptr) fail_outside(place);
+    if (c == nullptr) fail_outside(caller);
     leave<path::rare>(c, t);
 }
 
@@ -216,7 +216,7 @@ WEFT_ALWAYS_INLINE control* pass_error(control* who) {
 [[noreturn]] WEFT_COLD void refuse_without_room(control& c, int flags) {
     if ((flags & being_killed) != 0)  // most are killed by their destructor
         fail("out of memory: no room on its shared stack for a coroutine that is killed", c.info(),
-             c.killing->place);
+             c.killing->caller);
     const bool began = c.seat.saved != nullptr;
     if (!began) c.stack = {};  // I2
     c.word.set_all(state_word::of(began ? coroutine_state::suspended : coroutine_state::ready,
@@ -266,10 +266,10 @@ void run_on_top(control& self, void* word, context* from) {
     request->run(*request, self, from);
 }
 
-void fail_empty(std::source_location place) { fail("resume of an empty coroutine", {}, place); }
+void fail_empty(std::source_location caller) { fail("resume of an empty coroutine", {}, caller); }
 
-void fail_outside(std::source_location place) {
-    fail("yield outside a coroutine", {"thread", 0, nullptr}, place);
+void fail_outside(std::source_location caller) {
+    fail("yield outside a coroutine", {"thread", 0, nullptr}, caller);
 }
 
 void fail_shared_fp(const control& c) {
@@ -289,17 +289,17 @@ on_top handed_over{settle_handing};
 
 }  // namespace
 
-void hand_over(control* to, std::source_location place) {
-    if (to == nullptr) fail("switch_to an empty coroutine", {}, place);
+void hand_over(control* to, std::source_location caller) {
+    if (to == nullptr) fail("switch_to an empty coroutine", {}, caller);
     control& next = *to;
     control* c = current();
-    if (c == nullptr) fail("switch_to outside a coroutine", next.info(), place);
+    if (c == nullptr) fail("switch_to outside a coroutine", next.info(), caller);
     if (c->word.has(on_shared_stack) || next.word.has(on_shared_stack))
-        fail("switch_to with a coroutine on a shared stack", next.info(), place);
+        fail("switch_to with a coroutine on a shared stack", next.info(), caller);
     if (c->word.has(being_killed)) unwind_again(*c);
     if (c->verbs->signature != next.verbs->signature)
-        fail("switch_to a coroutine of another signature", next.info(), place);
-    hold(next, place);
+        fail("switch_to a coroutine of another signature", next.info(), caller);
+    hold(next, caller);
     thread_block& t = this_thread();  // T2: the allocator may have suspended
     exception_state lifted;
     const bool lift = t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
@@ -337,7 +337,7 @@ bool stands_on(const control* c, const control& outer) noexcept {
     throw outer_killed();
 #else
     fail("kill of a coroutine that waits in another, without exceptions", outer.info(),
-         unknown_place);
+         unknown_caller);
 #endif
 }
 
@@ -353,7 +353,7 @@ void suspend_outer(control& outer) {
     control* c = t.running.get();
     if (!stands_on(c, outer))
         fail("a wait of a coroutine that did not resume the caller, or shares its stack",
-             outer.info(), unknown_place);
+             outer.info(), unknown_caller);
     const annotated_context resumer = t.resumer;
     const running_coroutine running = t.running;
     const annotated_context context_of_outer = outer;

@@ -65,8 +65,8 @@ thread_block* enter(control& c, thread_block& t, nesting& n);
 control* come_back(const nesting& n, void* word, thread_block& t);
 
 // The rare paths and their parts, in resume.cpp.
-control* resume_rarely(control* c, on_top* request, std::source_location place);
-void yield_rarely(thread_block& t, std::source_location place);
+control* resume_rarely(control* c, on_top* request, std::source_location caller);
+void yield_rarely(thread_block& t, std::source_location caller);
 [[nodiscard]] bool try_hold(control* c);  // throws bad_alloc if there is no stack
 control* resume_held(control* c);         // after try_hold
 // The same, but a coroutine that yielded stays held until its value is taken and its word set: once
@@ -83,15 +83,15 @@ control* settle(control* who, void* word);  // word not null: releases the stack
 // arrival.
 void run_on_top(control& self, void* word, context* from);
 annotated_context& leave_shared_for_good(control& c, thread_block& t);
-void hand_over(control* next, std::source_location place);
+void hand_over(control* next, std::source_location caller);
 // Suspends `outer`, which resumed the coroutine that runs here, directly or through others. All of
 // them stay as they are, and execution continues here when outer is resumed. On one thread. A kill
 // of outer throws outer_killed here, which unwinds the coroutines that outer resumed, and then
 // outer.
 struct outer_killed {};
 void suspend_outer(control& outer);
-[[noreturn]] WEFT_COLD void fail_empty(std::source_location place);
-[[noreturn]] WEFT_COLD void fail_outside(std::source_location place);
+[[noreturn]] WEFT_COLD void fail_empty(std::source_location caller);
+[[noreturn]] WEFT_COLD void fail_outside(std::source_location caller);
 [[noreturn]] WEFT_COLD void fail_shared_fp(const control& c);
 
 // For a resume that gets a word back: the coroutine that it resumed may have called switch_to. In a
@@ -148,11 +148,11 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
 
 // Resumes c, or aborts the program if there is nothing to resume. `request` is null for an ordinary
 // resume.
-WEFT_ALWAYS_INLINE control* resume(control* c, on_top* request, std::source_location place) {
+WEFT_ALWAYS_INLINE control* resume(control* c, on_top* request, std::source_location caller) {
     constexpr auto suspended = state_word::of(coroutine_state::suspended);
     constexpr auto keeping = state_word::of(coroutine_state::suspended, own_fp);
     if (c == nullptr) [[unlikely]]
-        fail_empty(place);
+        fail_empty(caller);
     thread_block& t = this_thread();
     const std::uint64_t unusual = t.exceptions->bits() | t.running.unlike_none() |
                                   static_cast<std::uint64_t>(c->word.load() ^ suspended);
@@ -163,7 +163,7 @@ WEFT_ALWAYS_INLINE control* resume(control* c, on_top* request, std::source_loca
     if (unusual != (suspended ^ keeping)) [[unlikely]] {
         nesting n;
         thread_block* const here = enter(*c, t, n);
-        if (here == nullptr) return resume_rarely(c, request, place);
+        if (here == nullptr) return resume_rarely(c, request, caller);
         const arrival a = annotated_switch(here->resumer, *c, request);
         return come_back(n, a.word, thread_block::of(*a.self));  // T2
     }
@@ -246,14 +246,14 @@ WEFT_ALWAYS_INLINE void continue_instead(control& next) {
 }
 
 // Suspends the coroutine that runs here, or aborts the program if there is none.
-WEFT_ALWAYS_INLINE void yield(std::source_location place) {
+WEFT_ALWAYS_INLINE void yield(std::source_location caller) {
     thread_block& t = this_thread();
     const running_coroutine running = t.running;
     const std::uint64_t unusual = t.exceptions->bits() | running.tags();
     if (unusual == 0) return leave<path::bare>(running.get(running_coroutine::bare), t);
     if (unusual == running_coroutine::keeps_fp) [[likely]]
         return leave<path::own_fp>(running.get(running_coroutine::keeps_fp), t);
-    if (unusual != running_coroutine::seated) return yield_rarely(t, place);
+    if (unusual != running_coroutine::seated) return yield_rarely(t, caller);
     leave<path::seated>(running.get(running_coroutine::seated), t);
 }
 

@@ -41,6 +41,6 @@ annotated_context& leave_shared_for_good(control& c, thread_block& t);
 
 // Aborts if c and the running coroutine have the same stack: a request in the frame of one would be
 // copied out before the other sees it.
-void refuse_shared_frame(const control& c, std::source_location place);
+void refuse_shared_frame(const control& c, std::source_location caller);
 
 }  // namespace weft::detail

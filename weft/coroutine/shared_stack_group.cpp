@@ -325,11 +325,11 @@ annotated_context& leave_shared_for_good(control& c, thread_block& t) {
     return leave_shared(c, t);
 }
 
-void refuse_shared_frame(const control& c, std::source_location place) {
+void refuse_shared_frame(const control& c, std::source_location caller) {
     const control* resumer = current();
     if (c.word.has(on_shared_stack) && resumer != nullptr && resumer->word.has(on_shared_stack) &&
         resumer->seat.slot == c.seat.slot)
-        fail("resume_with between coroutines on one shared stack", c.info(), place);
+        fail("resume_with between coroutines on one shared stack", c.info(), caller);
 }
 
 }  // namespace detail
@@ -340,7 +340,7 @@ shared_stack_group::shared_stack_group(std::size_t stack_count, std::size_t stac
 
 shared_stack_group::~shared_stack_group() {
     if (group_->seats.taken() != 0)
-        fail("destruction of a shared_stack_group whose coroutines live", {}, unknown_place);
+        fail("destruction of a shared_stack_group whose coroutines live", {}, unknown_caller);
 }
 
 shared_stack_stats shared_stack_group::stats() const noexcept {

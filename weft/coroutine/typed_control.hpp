@@ -167,12 +167,12 @@ static_assert(WEFT_BACKEND_UCONTEXT || WEFT_ASAN || WEFT_TSAN || !WEFT_X86_64 ||
 
 // Aborts unless the running coroutine has this signature.
 template <class Signature>
-WEFT_ALWAYS_INLINE control* current_typed(std::source_location place) {
+WEFT_ALWAYS_INLINE control* current_typed(std::source_location caller) {
     control* c = current();
     if (c == nullptr) [[unlikely]]
-        fail_outside(place);
+        fail_outside(caller);
     if (c->verbs->signature != &signature_tag<Signature>) [[unlikely]]
-        fail("a yield whose signature is not that of its coroutine", c->info(), place);
+        fail("a yield whose signature is not that of its coroutine", c->info(), caller);
     return c;
 }
 
@@ -215,10 +215,10 @@ WEFT_ALWAYS_INLINE void destroy(control* c) noexcept {
 
 // Gives a coroutine that is not running another body: the fields that stay move to the new block.
 template <class Signature, class B>
-control* remake(control* old, B&& body, std::source_location place) {
+control* remake(control* old, B&& body, std::source_location caller) {
     if (old->word.state() == coroutine_state::running)
-        fail("reset of a running coroutine", old->info(), place);
-    kill(old, place);
+        fail("reset of a running coroutine", old->info(), caller);
+    kill(old, caller);
     destroy_data(*old);
     control* c = make_block<Signature>(std::forward<B>(body), {});
     move_identity(*old, *c);
@@ -231,8 +231,8 @@ template <class F, class Typed>
 struct call_on_top : on_top {
     F* f;
 
-    call_on_top(F& function, control& c, std::source_location place) : on_top{call}, f(&function) {
-        refuse_shared_frame(c, place);
+    call_on_top(F& function, control& c, std::source_location caller) : on_top{call}, f(&function) {
+        refuse_shared_frame(c, caller);
     }
     on_top* get() noexcept { return this; }
 

@@ -112,7 +112,7 @@ void print_and_abort([[maybe_unused]] std::exception_ptr error, agent_info who) 
         std::fputs("weft: an exception that is no std::exception\n", stderr);
     }
 #endif
-    fail("an exception left a fiber that is not joined", who, unknown_place);
+    fail("an exception left a fiber that is not joined", who, unknown_caller);
 }
 
 atomic<unhandled_handler> unhandled{print_and_abort};
@@ -191,7 +191,7 @@ void fiber_core::run() {
 // In the handler of the exception.
 void fiber_core::end_by_exception() {
     if (own()->word.state() == coroutine_state::suspended)  // a wake cannot report it
-        fail("out of memory: no room for a fiber on its shared stack", info(), unknown_place);
+        fail("out of memory: no room for a fiber on its shared stack", info(), unknown_caller);
     error() = std::current_exception();
     // If there was no stack, the function's objects are nevertheless destroyed with the fiber.
     kill(own(), std::source_location::current());
@@ -204,7 +204,7 @@ void fiber_core::end_turn() noexcept {
     } else if (own()->word.state() != coroutine_state::suspended) {
         finish();
     } else if (waiting == nullptr) [[unlikely]] {
-        fail("a fiber suspended without a wait: use this_fiber::yield", info(), unknown_place);
+        fail("a fiber suspended without a wait: use this_fiber::yield", info(), unknown_caller);
     }
 }
 
@@ -231,7 +231,7 @@ bool fiber_core::request_stop(stop_reason reason) noexcept {
 // The end of the run, on its executor's thread.
 void fiber_core::finish() noexcept {
     if (locks != 0) [[unlikely]]
-        fail("a fiber ended and holds a mutex", info(), unknown_place);
+        fail("a fiber ended and holds a mutex", info(), unknown_caller);
     if (registered) home->deregister_flow(*this);  // F2
     migrate_to(nullptr);  // F3: waits for threads that post a request to it there
     if (shares_stack()) give_up_seat(*own());  // the joiner may destroy the group
@@ -306,19 +306,19 @@ void detail::report_unhandled(std::exception_ptr error, agent_info who) {
     detail::unhandled.load(std::memory_order_acquire)(std::move(error), who);
 }
 
-void fiber::launch_it(const fiber_options& options, std::source_location place) {
+void fiber::launch_it(const fiber_options& options, std::source_location caller) {
     scheduler* on = options.on;
     if (on == nullptr) {
         executor* const here = current_executor();
         if (here == nullptr)
-            fail("a fiber is made outside of any executor: name one, {.on = &loop}", {}, place);
+            fail("a fiber is made outside of any executor: name one, {.on = &loop}", {}, caller);
         on = &here->default_scheduler();
     }
     core_->target = on;
     if (options.shared != nullptr) {
         if (on->fixed_executor() == nullptr)
             fail("a fiber on a shared stack is begun in a pool: name one of its workers",
-                 core_->info(), place);
+                 core_->info(), caller);
         core_->pending_flags |= detail::flow_hot::stack_is_shared;
     }
     core_->migratable = options.migratable && on->fixed_executor() == nullptr;
@@ -328,33 +328,33 @@ void fiber::launch_it(const fiber_options& options, std::source_location place) 
     core_->begin(options.launch == launch::dispatch);
 }
 
-void fiber::start(std::source_location place) {
-    detail::fiber_core& c = joinable_core(place);
+void fiber::start(std::source_location caller) {
+    detail::fiber_core& c = joinable_core(caller);
     if (!c.started) c.begin(false);
 }
 
-detail::fiber_core& fiber::joinable_core(std::source_location place) const {
-    if (core_ == nullptr) fail("join of a fiber object that has no fiber", {}, place);
-    if (core_ == detail::fiber_core::current()) fail("a fiber joins itself", core_->info(), place);
+detail::fiber_core& fiber::joinable_core(std::source_location caller) const {
+    if (core_ == nullptr) fail("join of a fiber object that has no fiber", {}, caller);
+    if (core_ == detail::fiber_core::current()) fail("a fiber joins itself", core_->info(), caller);
     return *core_;
 }
 
-detail::fiber_core& fiber::begun(std::source_location place) {
-    detail::fiber_core& c = joinable_core(place);
+detail::fiber_core& fiber::begun(std::source_location caller) {
+    detail::fiber_core& c = joinable_core(caller);
     if (!c.started) c.begin(false);
     return c;
 }
 
-join_outcome fiber::join(std::source_location place) {
-    await(detail::join_operation(begun(place)), place);
-    return outcome(place);
+join_outcome fiber::join(std::source_location caller) {
+    await(detail::join_operation(begun(caller)), caller);
+    return outcome(caller);
 }
 
-fiber::joining fiber::async_join(std::source_location place) { return joining(*this, place); }
+fiber::joining fiber::async_join(std::source_location caller) { return joining(*this, caller); }
 
-join_outcome fiber::outcome(std::source_location place) {
+join_outcome fiber::outcome(std::source_location caller) {
     detail::fiber_core* c = std::exchange(core_, nullptr);
-    if (c == nullptr) fail("a fiber is joined twice", {}, place);
+    if (c == nullptr) fail("a fiber is joined twice", {}, caller);
     const join_outcome how(c->stopped_by);
     const std::exception_ptr error = std::exchange(c->error(), nullptr);
     c->release();
@@ -362,8 +362,8 @@ join_outcome fiber::outcome(std::source_location place) {
     return how;
 }
 
-void fiber::detach(std::source_location place) {
-    detail::fiber_core& c = begun(place);
+void fiber::detach(std::source_location caller) {
+    detail::fiber_core& c = begun(caller);
     core_ = nullptr;
     c.abandon();
 }
@@ -389,17 +389,17 @@ void fiber::end() noexcept {
 namespace this_fiber {
 namespace {
 
-detail::fiber_core& running(std::source_location place) {
+detail::fiber_core& running(std::source_location caller) {
     detail::fiber_core* c = detail::fiber_core::current();
-    if (c == nullptr) fail("a call of this_fiber outside of any fiber", {}, place);
+    if (c == nullptr) fail("a call of this_fiber outside of any fiber", {}, caller);
     return *c;
 }
 
 }  // namespace
 }  // namespace this_fiber
 
-void detail::yield_rarely(std::source_location place) {
-    fiber_core& c = this_fiber::running(place);
+void detail::yield_rarely(std::source_location caller) {
+    fiber_core& c = this_fiber::running(caller);
     const stop_reason r = c.pending_stop();
     if (WEFT_EXCEPTIONS && r != stop_reason::none && std::uncaught_exceptions() == 0)
         throw_stopped(r);
@@ -417,7 +417,9 @@ std::string_view name() noexcept {
     const detail::fiber_core* c = detail::fiber_core::current();
     return c != nullptr ? c->name() : std::string_view();
 }
-void set_name(std::string_view name, std::source_location place) { running(place).set_name(name); }
+void set_name(std::string_view name, std::source_location caller) {
+    running(caller).set_name(name);
+}
 
 stop_token get_stop_token() noexcept {
     detail::fiber_core* c = detail::fiber_core::current();

@@ -102,9 +102,9 @@ public:
     template <class F>
         requires(std::invocable<std::decay_t<F>> && !std::same_as<std::remove_cvref_t<F>, fiber>)
     explicit fiber(F&& f, const fiber_options& options = {},
-                   std::source_location place = std::source_location::current())
+                   std::source_location caller = std::source_location::current())
         : core_(make(std::forward<F>(f), options)) {
-        launch_it(options, place);
+        launch_it(options, caller);
     }
 
     fiber(fiber&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
@@ -123,16 +123,16 @@ public:
 
     // Waits for its end; suspends a fiber, blocks a thread. Throws the exception that left its
     // function.
-    join_outcome join(std::source_location place = std::source_location::current());
+    join_outcome join(std::source_location caller = std::source_location::current());
     // The same for co_await. The fiber object must not be moved meanwhile.
     class joining;
-    joining async_join(std::source_location place = std::source_location::current());
+    joining async_join(std::source_location caller = std::source_location::current());
 
     // The fiber continues without this object; its executor keeps it.
-    void detach(std::source_location place = std::source_location::current());
+    void detach(std::source_location caller = std::source_location::current());
 
     // Starts a deferred fiber; no effect on any other.
-    void start(std::source_location place = std::source_location::current());
+    void start(std::source_location caller = std::source_location::current());
 
     // False if a stop was requested before, or it has ended. Any thread, as long as no other joins,
     // detaches, moves or destroys this object meanwhile.
@@ -152,9 +152,9 @@ public:
     bool done() const noexcept { return core_ == nullptr || core_->has_ended(); }
 
 protected:
-    detail::fiber_core& begun(std::source_location place);  // starts it if needed, for a join
+    detail::fiber_core& begun(std::source_location caller);  // starts it if needed, for a join
     // Of a fiber that has ended; the object is empty afterwards.
-    join_outcome outcome(std::source_location place);
+    join_outcome outcome(std::source_location caller);
 
 private:
     friend detail::fiber_core* detail::core_taken_from(fiber& f) noexcept;
@@ -172,8 +172,8 @@ private:
         core->inherit_context();
         return core.release();
     }
-    void launch_it(const fiber_options& options, std::source_location place);
-    detail::fiber_core& joinable_core(std::source_location place) const;
+    void launch_it(const fiber_options& options, std::source_location caller);
+    detail::fiber_core& joinable_core(std::source_location caller) const;
     void end() noexcept;
 
     detail::fiber_core* core_ = nullptr;
@@ -183,17 +183,17 @@ class [[nodiscard]] fiber::joining : public detail::join_operation {
 public:
     join_outcome take(const waiter* w, wait_status how) {
         join_operation::take(w, how);
-        return fiber_->outcome(place_);
+        return fiber_->outcome(caller_);
     }
 
 protected:
     friend fiber;
-    joining(fiber& f, std::source_location place)
-        : join_operation(f.begun(place)), fiber_(&f), place_(place) {}
+    joining(fiber& f, std::source_location caller)
+        : join_operation(f.begun(caller)), fiber_(&f), caller_(caller) {}
 
 private:
     fiber* fiber_;
-    std::source_location place_;  // of the call, for messages
+    std::source_location caller_;  // of the call, for messages
 };
 
 // The handler is called with the exception that left the function of a fiber that is not joined.
@@ -202,7 +202,7 @@ using unhandled_handler = void (*)(std::exception_ptr, agent_info);
 unhandled_handler on_unhandled(unhandled_handler h) noexcept;
 
 namespace detail {
-void yield_rarely(std::source_location place);
+void yield_rarely(std::source_location caller);
 void report_unhandled(std::exception_ptr error, agent_info who);  // to that handler
 }  // namespace detail
 
@@ -214,13 +214,13 @@ inline bool exists() noexcept { return detail::fiber_core::current() != nullptr;
 // 0 outside a fiber.
 fiber::id get_id() noexcept;
 std::string_view name() noexcept;
-void set_name(std::string_view name, std::source_location place = std::source_location::current());
+void set_name(std::string_view name, std::source_location caller = std::source_location::current());
 
 // Lets all other ready flows run once. Throws stopped.
-WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location::current()) {
+WEFT_ALWAYS_INLINE void yield(std::source_location caller = std::source_location::current()) {
     detail::fiber_core* c = detail::fiber_core::current();
     if (c == nullptr || c->pending_flags != 0 || !c->runs_here()) [[unlikely]]
-        return detail::yield_rarely(place);
+        return detail::yield_rarely(caller);
     c->after_turn = detail::fiber_core::yielded;
     // To pass the turn on takes a call, and where many are ready their stacks have left the caches:
     // there a body that only yields touches none.

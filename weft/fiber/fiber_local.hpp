@@ -69,7 +69,7 @@ private:
             made = std::make_unique<T>();
         else
             fail("a fiber_local without a function for a type without a default", {},
-                 unknown_place);
+                 unknown_caller);
         detail::add_local(key_, made.get(), [](void* p) noexcept { delete static_cast<T*>(p); });
         return *made.release();
     }

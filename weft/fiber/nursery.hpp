@@ -41,8 +41,8 @@ public:
         if (core_ != nullptr) core_->release();
     }
 
-    T get(std::source_location place = std::source_location::current()) {
-        return await(async_get(place), place);
+    T get(std::source_location caller = std::source_location::current()) {
+        return await(async_get(caller), caller);
     }
 
     // The same for co_await.
@@ -50,19 +50,19 @@ public:
     public:
         T take(const waiter* w, wait_status how) {
             join_operation::take(w, how);
-            return handle_->result(place_);
+            return handle_->result(caller_);
         }
 
     private:
         friend fiber_handle;
-        getting(fiber_handle& h, std::source_location place) noexcept
-            : join_operation(*h.core_), handle_(&h), place_(place) {}
+        getting(fiber_handle& h, std::source_location caller) noexcept
+            : join_operation(*h.core_), handle_(&h), caller_(caller) {}
         fiber_handle* handle_;
-        std::source_location place_;  // of the call, for messages
+        std::source_location caller_;  // of the call, for messages
     };
-    getting async_get(std::source_location place = std::source_location::current()) {
-        if (core_ == nullptr) fail("the result of a fiber_handle that has no fiber", {}, place);
-        return getting(*this, place);
+    getting async_get(std::source_location caller = std::source_location::current()) {
+        if (core_ == nullptr) fail("the result of a fiber_handle that has no fiber", {}, caller);
+        return getting(*this, caller);
     }
 
     bool done() const noexcept { return core_ == nullptr || core_->has_ended(); }
@@ -73,14 +73,14 @@ public:
 private:
     template <class F>
         requires std::invocable<std::decay_t<F>>
-    friend auto spawn_into(nursery& n, F&& f, fiber_options options, std::source_location place);
+    friend auto spawn_into(nursery& n, F&& f, fiber_options options, std::source_location caller);
 
     fiber_handle(detail::fiber_core* c, detail::returned_place<T> v) noexcept
         : core_(c), value_(std::move(v)) {}
 
-    T result(std::source_location place) {
+    T result(std::source_location caller) {
         if (std::exchange(given_away_, true))
-            fail("the result of a fiber_handle is asked for twice", core_->info(), place);
+            fail("the result of a fiber_handle is asked for twice", core_->info(), caller);
         if (core_->member->error) std::rethrow_exception(core_->member->error);
         if (core_->stopped_by != stop_reason::none) detail::throw_stopped(core_->stopped_by);
         return value_->take();
@@ -95,14 +95,14 @@ private:
 template <class F>
     requires std::invocable<std::decay_t<F>>
 auto spawn_into(nursery& n, F&& f, fiber_options options,
-                std::source_location place = std::source_location::current()) {
+                std::source_location caller = std::source_location::current()) {
     using T = std::invoke_result_t<std::decay_t<F>>;
     auto value = detail::place_to_return<T>();
     const bool at_once = options.launch == launch::dispatch;
     options.launch = launch::deferred;
     fiber made(
         [value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
-        options, place);
+        options, caller);
     fiber_handle<T> handle(detail::core_taken_from(made), std::move(value));
     detail::fiber_core* const core = handle.core_;
     core->become_child(std::make_unique<scope_member>(*core));
@@ -113,8 +113,8 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
 }
 template <class F>
     requires std::invocable<std::decay_t<F>>
-auto spawn_into(nursery& n, F&& f, std::source_location place = std::source_location::current()) {
-    return spawn_into(n, std::forward<F>(f), fiber_options(), place);
+auto spawn_into(nursery& n, F&& f, std::source_location caller = std::source_location::current()) {
+    return spawn_into(n, std::forward<F>(f), fiber_options(), caller);
 }
 
 }  // namespace weft

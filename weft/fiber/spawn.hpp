@@ -76,19 +76,19 @@ public:
 
     // Waits for the fiber's end and returns the function's result. Throws the exception that left
     // the function, and weft::stopped with the reason if the fiber was stopped.
-    T get(std::source_location place = std::source_location::current()) {
-        return finished(this->join(place));
+    T get(std::source_location caller = std::source_location::current()) {
+        return finished(this->join(caller));
     }
 
     // The same for co_await. The handle must not be moved meanwhile.
     class getting;
-    getting async_get(std::source_location place = std::source_location::current()) {
-        return getting(*this, place);
+    getting async_get(std::source_location caller = std::source_location::current()) {
+        return getting(*this, caller);
     }
 
 private:
     template <class F>
-    friend auto spawn(F&& f, const fiber_options& options, std::source_location place);
+    friend auto spawn(F&& f, const fiber_options& options, std::source_location caller);
 
     join_handle(fiber f, detail::returned_place<T> value) noexcept
         : fiber(std::move(f)), value_(std::move(value)) {}
@@ -108,18 +108,18 @@ public:
 
 private:
     friend join_handle;
-    getting(join_handle& h, std::source_location place) : joining(h, place), handle_(&h) {}
+    getting(join_handle& h, std::source_location caller) : joining(h, caller), handle_(&h) {}
     join_handle* handle_;
 };
 
 template <class F>
 auto spawn(F&& f, const fiber_options& options = {},
-           std::source_location place = std::source_location::current()) {
+           std::source_location caller = std::source_location::current()) {
     using T = std::invoke_result_t<std::decay_t<F>>;
     auto value = detail::place_to_return<T>();
     fiber made(
         [value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
-        options, place);
+        options, caller);
     return join_handle<T>(std::move(made), std::move(value));
 }
 

@@ -81,31 +81,31 @@ public:
     }
 
     // The executor that runs the continuations of the future.
-    executor& home(std::source_location place = std::source_location::current()) const {
-        return *checked(place).home;
+    executor& home(std::source_location caller = std::source_location::current()) const {
+        return *checked(caller).home;
     }
 
     // Waits for the value, and takes it. Throws an outcome other than a value: the exception,
     // system_error of a code, or stopped. A stop of the waiter throws stopped too, and leaves the
     // future unchanged.
-    T get(std::source_location place = std::source_location::current()) {
-        return await(async_get(place), place);
+    T get(std::source_location caller = std::source_location::current()) {
+        return await(async_get(caller), caller);
     }
     // As get(), but returns the failure in a result; an exception that is no system_error is
     // thrown.
-    result<T> get_result(std::source_location place = std::source_location::current())
+    result<T> get_result(std::source_location caller = std::source_location::current())
         requires(!std::is_reference_v<T>)
     {
-        return await(async_get_result(place), place);
+        return await(async_get_result(caller), caller);
     }
     // Wait for the outcome without taking it. Throw stopped if the waiter is stopped. False: no
     // outcome came by the deadline.
-    void wait(std::source_location place = std::source_location::current()) {
-        static_cast<void>(wait_until(never, place));
+    void wait(std::source_location caller = std::source_location::current()) {
+        static_cast<void>(wait_until(never, caller));
     }
     bool wait_until(time_point deadline,
-                    std::source_location place = std::source_location::current()) {
-        return await(async_wait_until(deadline, place), place);
+                    std::source_location caller = std::source_location::current()) {
+        return await(async_wait_until(deadline, caller), caller);
     }
     template <class Rep, class Period>
     bool wait_for(std::chrono::duration<Rep, Period> d) {
@@ -113,20 +113,20 @@ public:
     }
 
     // The operations of these waits, for co_await; co_await of the future itself is async_get().
-    detail::future_get<T> async_get(std::source_location place = std::source_location::current()) {
-        return detail::future_get<T>(core_, checked(place));
+    detail::future_get<T> async_get(std::source_location caller = std::source_location::current()) {
+        return detail::future_get<T>(core_, checked(caller));
     }
     detail::future_result<T> async_get_result(
-        std::source_location place = std::source_location::current())
+        std::source_location caller = std::source_location::current())
         requires(!std::is_reference_v<T>)
     {
-        return detail::future_result<T>(core_, checked(place));
+        return detail::future_result<T>(core_, checked(caller));
     }
     detail::future_wait async_wait_until(
-        time_point deadline, std::source_location place = std::source_location::current()) {
-        return detail::future_wait(checked(place), deadline);
+        time_point deadline, std::source_location caller = std::source_location::current()) {
+        return detail::future_wait(checked(caller), deadline);
     }
-    auto operator co_await() { return detail::operation_holder(async_get(unknown_place)); }
+    auto operator co_await() { return detail::operation_holder(async_get(unknown_caller)); }
 
     // False: the future has an outcome, or a stop was requested before. Any thread that has the
     // future.
@@ -139,25 +139,25 @@ public:
     // Calls f(value) or f(future) when the outcome exists. Returns the future of f's result; *this
     // is empty afterwards.
     template <class F>
-    auto then(F&& f, std::source_location place = std::source_location::current()) {
-        return then_by<detail::fiber_way>(std::forward<F>(f), place);
+    auto then(F&& f, std::source_location caller = std::source_location::current()) {
+        return then_by<detail::fiber_way>(std::forward<F>(f), caller);
     }
     template <class F>
-    auto then(plain_t, F&& f, std::source_location place = std::source_location::current()) {
-        return then_by<detail::plain_way>(std::forward<F>(f), place);
+    auto then(plain_t, F&& f, std::source_location caller = std::source_location::current()) {
+        return then_by<detail::plain_way>(std::forward<F>(f), caller);
     }
 
     // A future with the same value; if f(value) says that the value is not needed, the future is
     // stopped.
     template <class F>
-    future stop_if(F&& f, std::source_location place = std::source_location::current()) {
+    future stop_if(F&& f, std::source_location caller = std::source_location::current()) {
         return continued<detail::fiber_way>(
-            detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)}, place);
+            detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)}, caller);
     }
     template <class F>
-    future stop_if(plain_t, F&& f, std::source_location place = std::source_location::current()) {
+    future stop_if(plain_t, F&& f, std::source_location caller = std::source_location::current()) {
         return continued<detail::plain_way>(
-            detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)}, place);
+            detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)}, caller);
     }
 
     // A future with the same value, which is ready when f(value) has returned true. f is called
@@ -165,80 +165,84 @@ public:
     // after each `interval`; or when `e` is set. After `count` calls that return false the outcome
     // is std::errc::resource_unavailable_try_again.
     template <class F>
-    future poll(F&& f, std::source_location place = std::source_location::current()) {
-        return polled<detail::fiber_way>({}, std::forward<F>(f), place);
+    future poll(F&& f, std::source_location caller = std::source_location::current()) {
+        return polled<detail::fiber_way>({}, std::forward<F>(f), caller);
     }
     template <class F>
-    future poll(plain_t, F&& f, std::source_location place = std::source_location::current()) {
-        return polled<detail::plain_way>({}, std::forward<F>(f), place);
+    future poll(plain_t, F&& f, std::source_location caller = std::source_location::current()) {
+        return polled<detail::plain_way>({}, std::forward<F>(f), caller);
     }
     template <class F>
     future poll(std::size_t count, F&& f,
-                std::source_location place = std::source_location::current()) {
-        return polled<detail::fiber_way>({.count = count}, std::forward<F>(f), place);
+                std::source_location caller = std::source_location::current()) {
+        return polled<detail::fiber_way>({.count = count}, std::forward<F>(f), caller);
     }
     template <class F>
     future poll(plain_t, std::size_t count, F&& f,
-                std::source_location place = std::source_location::current()) {
-        return polled<detail::plain_way>({.count = count}, std::forward<F>(f), place);
+                std::source_location caller = std::source_location::current()) {
+        return polled<detail::plain_way>({.count = count}, std::forward<F>(f), caller);
     }
     template <class Rep, class Period, class F>
     future poll_every(std::chrono::duration<Rep, Period> interval, F&& f,
-                      std::source_location place = std::source_location::current()) {
+                      std::source_location caller = std::source_location::current()) {
         return polled<detail::fiber_way>({.interval = saturated(interval)}, std::forward<F>(f),
-                                         place);
+                                         caller);
     }
     template <class Rep, class Period, class F>
     future poll_every(plain_t, std::chrono::duration<Rep, Period> interval, F&& f,
-                      std::source_location place = std::source_location::current()) {
+                      std::source_location caller = std::source_location::current()) {
         return polled<detail::plain_way>({.interval = saturated(interval)}, std::forward<F>(f),
-                                         place);
+                                         caller);
     }
     template <class F>
     future poll_on(poll_event& e, F&& f,
-                   std::source_location place = std::source_location::current()) {
-        return polled<detail::fiber_way>({.event = &detail::core_of(e)}, std::forward<F>(f), place);
+                   std::source_location caller = std::source_location::current()) {
+        return polled<detail::fiber_way>({.event = &detail::core_of(e)}, std::forward<F>(f),
+                                         caller);
     }
     template <class F>
     future poll_on(plain_t, poll_event& e, F&& f,
-                   std::source_location place = std::source_location::current()) {
-        return polled<detail::plain_way>({.event = &detail::core_of(e)}, std::forward<F>(f), place);
+                   std::source_location caller = std::source_location::current()) {
+        return polled<detail::plain_way>({.event = &detail::core_of(e)}, std::forward<F>(f),
+                                         caller);
     }
 
     // A future with the same value, which is ready not before a time point, or a duration after the
     // value came.
-    future delay_until(time_point t, std::source_location place = std::source_location::current()) {
-        return polled<detail::plain_way>({.first = t}, detail::always{}, place);
+    future delay_until(time_point t,
+                       std::source_location caller = std::source_location::current()) {
+        return polled<detail::plain_way>({.first = t}, detail::always{}, caller);
     }
     template <class Rep, class Period>
     future delay_for(std::chrono::duration<Rep, Period> d,
-                     std::source_location place = std::source_location::current()) {
+                     std::source_location caller = std::source_location::current()) {
         return polled<detail::plain_way>({.interval = saturated(d), .delayed = true},
-                                         detail::always{}, place);
+                                         detail::always{}, caller);
     }
 
     // A future with the same outcome, if the outcome comes by the deadline. Otherwise this future
     // is asked to stop; if the stop succeeds, the outcome is std::errc::timed_out.
     future with_deadline(time_point deadline,
-                         std::source_location place = std::source_location::current()) {
-        return limited(deadline, {}, place);
+                         std::source_location caller = std::source_location::current()) {
+        return limited(deadline, {}, caller);
     }
     template <class Rep, class Period>
     future with_timeout(std::chrono::duration<Rep, Period> d,
-                        std::source_location place = std::source_location::current()) {
-        executor& on = home(place);
-        return limited(after(on.now(), d), {}, place);
+                        std::source_location caller = std::source_location::current()) {
+        executor& on = home(caller);
+        return limited(after(on.now(), d), {}, caller);
     }
     // A future that is asked to stop when the token is stopped. The token's source outlives the
     // returned future.
     future with_stop(stop_token token,
-                     std::source_location place = std::source_location::current()) {
-        return limited(never, token, place);
+                     std::source_location caller = std::source_location::current()) {
+        return limited(never, token, caller);
     }
 
     // A future with the same outcome, whose continuations run on another executor.
-    future via(executor& other, std::source_location place = std::source_location::current()) {
-        return continued<detail::plain_way>(detail::then_body<T, detail::same<T>>{}, place, &other);
+    future via(executor& other, std::source_location caller = std::source_location::current()) {
+        return continued<detail::plain_way>(detail::then_body<T, detail::same<T>>{}, caller,
+                                            &other);
     }
 
     // For several consumers: see shared_future.hpp.
@@ -247,32 +251,32 @@ public:
 private:
     friend struct detail::core_of_future;
 
-    core& checked(std::source_location place) const {
+    core& checked(std::source_location caller) const {
         if (core_ == nullptr) [[unlikely]]
-            fail("use of a future that is empty", {}, place);
+            fail("use of a future that is empty", {}, caller);
         return *core_;
     }
 
     template <class Way, class F>
-    auto then_by(F&& f, std::source_location place) {
+    auto then_by(F&& f, std::source_location caller) {
         using function = std::decay_t<F>;
         if constexpr (detail::takes_value<T, function>) {
-            return continued<Way>(detail::then_body<T, function>{std::forward<F>(f)}, place);
+            return continued<Way>(detail::then_body<T, function>{std::forward<F>(f)}, caller);
         } else {
             static_assert(std::invocable<function&, future>,
                           "the function takes the value, nothing, or the future");
             using body = detail::after_body<future, function>;
             return followed<detail::future_source<future>, Way>(body{std::forward<F>(f)}, nullptr,
-                                                                place);
+                                                                caller);
         }
     }
     // A value that exists already moves into the storage of its continuation.
     template <class Way, class Body>
-    auto continued(Body&& body, std::source_location place, executor* on = nullptr) {
-        core& c = checked(place);
+    auto continued(Body&& body, std::source_location caller, executor* on = nullptr) {
+        core& c = checked(caller);
         executor& home = on != nullptr ? *on : *c.home;
         if (!c.word.is_done() || !c.has_value() || current_executor() != &home)
-            return followed<detail::value_source<T>, Way>(std::move(body), &home, place);
+            return followed<detail::value_source<T>, Way>(std::move(body), &home, caller);
         using block = detail::ready_continuation<T, std::decay_t<Body>, Way>;
         using next = future<typename std::decay_t<Body>::result>;
         if constexpr (block::may_take_block)
@@ -286,8 +290,8 @@ private:
         return next(made);
     }
     template <class Source, class Way, class Body>
-    auto followed(Body&& body, executor* on, std::source_location place) {
-        core& c = checked(place);
+    auto followed(Body&& body, executor* on, std::source_location caller) {
+        core& c = checked(caller);
         executor& home = on != nullptr ? *on : *c.home;
         core* const next =
             detail::continuation<Source, std::decay_t<Body>, Way>::make(home, c, std::move(body));
@@ -295,15 +299,15 @@ private:
         return future<typename std::decay_t<Body>::result>(next);
     }
     template <class Way, class F>
-    future polled(const detail::poll_manner& how, F&& f, std::source_location place) {
-        core& c = checked(place);
+    future polled(const detail::poll_manner& how, F&& f, std::source_location caller) {
+        core& c = checked(caller);
         core* const next =
             detail::poll_block<T, std::decay_t<F>, Way>::make(c, how, std::forward<F>(f));
         core_ = nullptr;
         return future(next);
     }
-    future limited(time_point deadline, stop_token token, std::source_location place) {
-        core* const next = detail::limited_block<T>::make(checked(place), deadline, token);
+    future limited(time_point deadline, stop_token token, std::source_location caller) {
+        core* const next = detail::limited_block<T>::make(checked(caller), deadline, token);
         core_ = nullptr;
         return future(next);
     }

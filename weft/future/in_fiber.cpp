@@ -151,7 +151,7 @@ struct borrowed_body {
         if (self->locals != nullptr) destroy_locals(*self);
         if (self->context != nullptr) self->inherit_context(nullptr);
         if (self->locks != 0) [[unlikely]]
-            fail("a fiber ended and holds a mutex", self->info(), unknown_place);
+            fail("a fiber ended and holds a mutex", self->info(), unknown_caller);
     }
 };
 
@@ -181,7 +181,7 @@ void live_on(borrowed_fiber& f) noexcept {
     if (f.after_turn == fiber_core::yielded) {
         f.home->defer(f.frame::handle(), &f);
     } else if (f.waiting == nullptr) [[unlikely]] {
-        fail("a fiber suspended without a wait: use this_fiber::yield", f.info(), unknown_place);
+        fail("a fiber suspended without a wait: use this_fiber::yield", f.info(), unknown_caller);
     }
     if (c.manner == manner::in_fiber) return;
     c.target = static_cast<flow*>(&f);

@@ -82,18 +82,18 @@ public:
     bool valid() const noexcept { return core_ != nullptr; }
 
     // May be called once.
-    future<R> get_future(std::source_location place = std::source_location::current()) {
+    future<R> get_future(std::source_location caller = std::source_location::current()) {
         if (core_ == nullptr || std::exchange(given_, true))
-            fail("get_future of a packaged_task that is empty or has given it", {}, place);
+            fail("get_future of a packaged_task that is empty or has given it", {}, caller);
         core_->keep();
         return future<R>(core_);
     }
 
     // May be called once: a packaged_task has one owner, so a second call is a broken precondition
     // and not a lost race. An exception of the function goes into the future.
-    void operator()(Args... args, std::source_location place = std::source_location::current()) {
+    void operator()(Args... args, std::source_location caller = std::source_location::current()) {
         if (core_ == nullptr)
-            fail("call of a packaged_task that is empty or was called", {}, place);
+            fail("call of a packaged_task that is empty or was called", {}, caller);
         core* const c = std::exchange(core_, nullptr);
         // Runs also if a kill unwinds the stack of the function.
         struct at_end {

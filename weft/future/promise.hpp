@@ -84,9 +84,9 @@ public:
     ~promise() { end(); }
 
     // May be called once.
-    future<T> get_future(std::source_location place = std::source_location::current()) {
+    future<T> get_future(std::source_location caller = std::source_location::current()) {
         if (core_ == nullptr || std::exchange(given_, true))
-            fail("get_future of a promise that is empty or has given it", {}, place);
+            fail("get_future of a promise that is empty or has given it", {}, caller);
         core_->keep();
         return future<T>(core_);
     }

@@ -175,45 +175,45 @@ public:
     bool valid() const noexcept { return core_ != nullptr; }
     bool is_ready() const noexcept { return core_ != nullptr && core_->word.is_done(); }
     bool has_value() const noexcept { return is_ready() && core_->has_value(); }
-    executor& home(std::source_location place = std::source_location::current()) const {
-        return *checked(place).home;
+    executor& home(std::source_location caller = std::source_location::current()) const {
+        return *checked(caller).home;
     }
 
     // As future::get(), but the shared_future keeps the outcome.
-    reference get(std::source_location place = std::source_location::current()) const {
-        return await(async_get(place), place);
+    reference get(std::source_location caller = std::source_location::current()) const {
+        return await(async_get(caller), caller);
     }
-    void wait(std::source_location place = std::source_location::current()) const {
-        static_cast<void>(wait_until(never, place));
+    void wait(std::source_location caller = std::source_location::current()) const {
+        static_cast<void>(wait_until(never, caller));
     }
     bool wait_until(time_point deadline,
-                    std::source_location place = std::source_location::current()) const {
-        return await(async_wait_until(deadline, place), place);
+                    std::source_location caller = std::source_location::current()) const {
+        return await(async_wait_until(deadline, caller), caller);
     }
     template <class Rep, class Period>
     bool wait_for(std::chrono::duration<Rep, Period> d) const {
         return wait_until(after(now(), d));
     }
     detail::shared_get<T> async_get(
-        std::source_location place = std::source_location::current()) const {
-        core& c = checked(place);
+        std::source_location caller = std::source_location::current()) const {
+        core& c = checked(caller);
         return detail::shared_get<T>(c, detail::shared_part::of<T>(c), never);
     }
     detail::shared_wait async_wait_until(
-        time_point deadline, std::source_location place = std::source_location::current()) const {
-        core& c = checked(place);
+        time_point deadline, std::source_location caller = std::source_location::current()) const {
+        core& c = checked(caller);
         return detail::shared_wait(c, detail::shared_part::of<T>(c), deadline);
     }
-    auto operator co_await() const { return detail::operation_holder(async_get(unknown_place)); }
+    auto operator co_await() const { return detail::operation_holder(async_get(unknown_caller)); }
 
     // The future of f's result; f is called with a const T&.
     template <class F>
-    auto then(F&& f, std::source_location place = std::source_location::current()) const {
-        return then_by<detail::fiber_way>(std::forward<F>(f), place);
+    auto then(F&& f, std::source_location caller = std::source_location::current()) const {
+        return then_by<detail::fiber_way>(std::forward<F>(f), caller);
     }
     template <class F>
-    auto then(plain_t, F&& f, std::source_location place = std::source_location::current()) const {
-        return then_by<detail::plain_way>(std::forward<F>(f), place);
+    auto then(plain_t, F&& f, std::source_location caller = std::source_location::current()) const {
+        return then_by<detail::plain_way>(std::forward<F>(f), caller);
     }
 
     // Asks the future that *this was made of to stop. False: that future has an outcome, or was
@@ -223,14 +223,14 @@ public:
     }
 
 private:
-    core& checked(std::source_location place) const {
+    core& checked(std::source_location caller) const {
         if (core_ == nullptr) [[unlikely]]
-            fail("use of a shared_future that is empty", {}, place);
+            fail("use of a shared_future that is empty", {}, caller);
         return *core_;
     }
     template <class Way, class F>
-    auto then_by(F&& f, std::source_location place) const {
-        core& c = checked(place);
+    auto then_by(F&& f, std::source_location caller) const {
+        core& c = checked(caller);
         using body = detail::then_body<reference, std::decay_t<F>>;
         c.keep();
         core* const next = detail::continuation<detail::shared_source<T>, body, Way>::make(

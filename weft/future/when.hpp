@@ -160,34 +160,34 @@ struct where : Rule {
     }
 };
 
-[[noreturn]] WEFT_COLD inline void fail_empty_member(std::source_location place) {
-    fail("a group has a future that is empty, or named twice", {}, place);
+[[noreturn]] WEFT_COLD inline void fail_empty_member(std::source_location caller) {
+    fail("a group has a future that is empty, or named twice", {}, caller);
 }
 
 // The futures are taken when nothing can fail any more.
 template <class Rule, class... Ts>
 future<typename Rule::result> group_of(std::size_t needed, Rule rule, future<Ts>&... fs) {
-    if (!(fs.valid() && ...)) fail_empty_member(unknown_place);
+    if (!(fs.valid() && ...)) fail_empty_member(unknown_caller);
     const std::array<future_core*, sizeof...(Ts)> ups{&core_of_future::core(fs)...};
     future_core& c = group_block<Rule>::make(*ups[0]->home, ups.size(),
                                              std::min(needed, ups.size()), std::move(rule));
     for (const bool was_there : {core_of_future::take(fs) != nullptr...})
-        if (!was_there) fail_empty_member(unknown_place);
+        if (!was_there) fail_empty_member(unknown_caller);
     return future<typename Rule::result>(group_block<Rule>::begin(c, ups.data()));
 }
 template <class Rule, class R>
 future<typename Rule::result> group_of_range(std::size_t needed, Rule rule, R&& range,
-                                             std::source_location place) {
+                                             std::source_location caller) {
     std::vector<future_core*> ups;
     ups.reserve(std::ranges::size(range));
     for (auto& f : range) {
-        if (!f.valid()) fail_empty_member(place);
+        if (!f.valid()) fail_empty_member(caller);
         ups.push_back(&core_of_future::core(f));
     }
     executor& on = ups.empty() ? executor_of_caller() : *ups[0]->home;
     future_core& c = group_block<Rule>::make(on, ups.size(), needed, std::move(rule));
     for (auto& f : range)
-        if (core_of_future::take(f) == nullptr) fail_empty_member(place);
+        if (core_of_future::take(f) == nullptr) fail_empty_member(caller);
     return future<typename Rule::result>(group_block<Rule>::begin(c, ups.data()));
 }
 
@@ -200,18 +200,18 @@ future<std::tuple<detail::kept_t<Ts>...>> when_all(future<Ts>&&... fs) {
 }
 template <class T>
 future<std::vector<detail::kept_t<T>>> when_all(
-    std::span<future<T>> range, std::source_location place = std::source_location::current()) {
-    return detail::group_of_range(range.size(), detail::range_all<T>(), range, place);
+    std::span<future<T>> range, std::source_location caller = std::source_location::current()) {
+    return detail::group_of_range(range.size(), detail::range_all<T>(), range, caller);
 }
 template <class T>
 auto when_all(std::vector<future<T>>& range,
-              std::source_location place = std::source_location::current()) {
-    return when_all(std::span(range), place);
+              std::source_location caller = std::source_location::current()) {
+    return when_all(std::span(range), caller);
 }
 template <class T>
 auto when_all(std::vector<future<T>>&& range,
-              std::source_location place = std::source_location::current()) {
-    return when_all(std::span(range), place);
+              std::source_location caller = std::source_location::current()) {
+    return when_all(std::span(range), caller);
 }
 
 template <class... Ts>
@@ -222,18 +222,18 @@ future<when_any_result<std::variant<detail::kept_t<Ts>...>>> when_any(future<Ts>
 // An empty range gives errc::too_few_results.
 template <class T>
 future<when_any_result<detail::kept_t<T>>> when_any(
-    std::span<future<T>> range, std::source_location place = std::source_location::current()) {
-    return detail::group_of_range(1, detail::range_any<T>(), range, place);
+    std::span<future<T>> range, std::source_location caller = std::source_location::current()) {
+    return detail::group_of_range(1, detail::range_any<T>(), range, caller);
 }
 template <class T>
 auto when_any(std::vector<future<T>>& range,
-              std::source_location place = std::source_location::current()) {
-    return when_any(std::span(range), place);
+              std::source_location caller = std::source_location::current()) {
+    return when_any(std::span(range), caller);
 }
 template <class T>
 auto when_any(std::vector<future<T>>&& range,
-              std::source_location place = std::source_location::current()) {
-    return when_any(std::span(range), place);
+              std::source_location caller = std::source_location::current()) {
+    return when_any(std::span(range), caller);
 }
 
 // The first n that end; all of them, if n is larger than their count.
@@ -245,27 +245,27 @@ future<std::vector<when_any_result<std::variant<detail::kept_t<Ts>...>>>> when_n
 }
 template <detail::range_of_futures R>
 auto when_n(std::size_t n, R&& range,
-            std::source_location place = std::source_location::current()) {
+            std::source_location caller = std::source_location::current()) {
     const std::size_t needed = std::min<std::size_t>(n, std::ranges::size(range));
     return detail::group_of_range(needed, detail::range_n<detail::range_value_of<R>>(),
-                                  std::forward<R>(range), place);
+                                  std::forward<R>(range), caller);
 }
 
 // The first n for whose values f returns true.
 template <detail::range_of_futures R, class F>
 auto when_n_if(std::size_t n, R&& range, F&& f,
-               std::source_location place = std::source_location::current()) {
+               std::source_location caller = std::source_location::current()) {
     using T = detail::range_value_of<R>;
     using rule = detail::where<detail::range_n<T>, T, std::decay_t<F>>;
     return detail::group_of_range(n, rule(std::in_place, std::forward<F>(f)),
-                                  std::forward<R>(range), place);
+                                  std::forward<R>(range), caller);
 }
 template <detail::range_of_futures R, class F>
-auto when_any_if(R&& range, F&& f, std::source_location place = std::source_location::current()) {
+auto when_any_if(R&& range, F&& f, std::source_location caller = std::source_location::current()) {
     using T = detail::range_value_of<R>;
     using rule = detail::where<detail::range_any<T>, T, std::decay_t<F>>;
     return detail::group_of_range(1, rule(std::in_place, std::forward<F>(f)),
-                                  std::forward<R>(range), place);
+                                  std::forward<R>(range), caller);
 }
 
 }  // namespace weft

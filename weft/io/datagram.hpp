@@ -130,8 +130,6 @@ private:
 
 // What every datagram socket does, of whatever family.
 class datagram_socket {
-    using place_t = std::source_location;
-
 public:
     datagram_socket() noexcept = default;  // none
 
@@ -163,30 +161,35 @@ public:
         return {owned_.ref(), from, cuts_here_, send_timeout_};
     }
 
-    result<void> send(std::span<const std::byte> from, place_t place = place_t::current()) {
+    result<void> send(std::span<const std::byte> from,
+                      std::source_location caller = std::source_location::current()) {
         auto op = async_send(from);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
     result<void> send_to(std::span<const std::byte> from, const endpoint& to,
-                         place_t place = place_t::current()) {
+                         std::source_location caller = std::source_location::current()) {
         auto op = async_send_to(from, to);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<received> recv(std::span<std::byte> into, place_t place = place_t::current()) {
+    result<received> recv(std::span<std::byte> into,
+                          std::source_location caller = std::source_location::current()) {
         auto op = async_recv(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<datagram> recv_from(std::span<std::byte> into, place_t place = place_t::current()) {
+    result<datagram> recv_from(std::span<std::byte> into,
+                               std::source_location caller = std::source_location::current()) {
         auto op = async_recv_from(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<std::size_t> recv_many(std::span<incoming> into, place_t place = place_t::current()) {
+    result<std::size_t> recv_many(std::span<incoming> into,
+                                  std::source_location caller = std::source_location::current()) {
         auto op = async_recv_many(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    sent_many send_many(std::span<const outgoing> from, place_t place = place_t::current()) {
+    sent_many send_many(std::span<const outgoing> from,
+                        std::source_location caller = std::source_location::current()) {
         auto op = async_send_many(from);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
 
     // Limits of each operation from now on.

@@ -77,8 +77,6 @@ private:
 }  // namespace detail
 
 class directory {
-    using place_t = std::source_location;
-
 public:
     directory() noexcept = default;  // none
 
@@ -86,9 +84,10 @@ public:
     [[nodiscard]] static detail::directory_open async_open(std::string path) noexcept {
         return detail::directory_open(std::move(path));
     }
-    static result<directory> open(std::string path, place_t place = place_t::current()) {
+    static result<directory> open(std::string path,
+                                  std::source_location caller = std::source_location::current()) {
         auto op = async_open(std::move(path));
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
 
     explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
@@ -97,9 +96,10 @@ public:
     [[nodiscard]] detail::directory_read async_read() noexcept {
         return detail::directory_read(owned_.ref());
     }
-    result<std::vector<directory_entry>> read(place_t place = place_t::current()) {
+    result<std::vector<directory_entry>> read(
+        std::source_location caller = std::source_location::current()) {
         auto op = async_read();
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
     // Starts again at the beginning. Does not wait.
     result<void> rewind() noexcept;

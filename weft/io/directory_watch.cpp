@@ -78,9 +78,10 @@ directory_watch::waiting directory_watch::async_wait(time_point deadline) const 
     return {owned_.ref(), deadline};
 }
 
-result<std::vector<file_event>> directory_watch::wait(time_point deadline, place_t place) const {
+result<std::vector<file_event>> directory_watch::wait(time_point deadline,
+                                                      std::source_location caller) const {
     auto op = async_wait(deadline);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 }  // namespace weft

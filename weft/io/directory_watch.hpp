@@ -68,8 +68,6 @@ struct file_event {
 };
 
 class directory_watch {
-    using place_t = std::source_location;
-
 public:
     class waiting;
 
@@ -88,8 +86,9 @@ public:
 
     // The events that have happened; at least one.
     [[nodiscard]] waiting async_wait(time_point deadline = never) const noexcept;
-    result<std::vector<file_event>> wait(time_point deadline = never,
-                                         place_t place = place_t::current()) const;
+    result<std::vector<file_event>> wait(
+        time_point deadline = never,
+        std::source_location caller = std::source_location::current()) const;
 
     // Ends each waiting operation with errc::closed. Any thread.
     void close() noexcept { owned_.ref().close(); }

@@ -296,7 +296,7 @@ void driver_uring::cancel_calls(io_entry& e, std::uint32_t generation) noexcept 
 // good.
 void driver_uring::end_later(std::uint64_t key) noexcept {
     if (!endings_.leave(key)) [[unlikely]]
-        fail("out of memory: no room for what io_uring is to end", {}, unknown_place);
+        fail("out of memory: no room for what io_uring is to end", {}, unknown_caller);
 }
 
 void driver_uring::end_accepting(prefetched_accepts& of) noexcept {

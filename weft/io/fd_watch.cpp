@@ -46,14 +46,15 @@ fd_watch::waiting fd_watch::async_wait(fd_events events, time_point deadline) co
     return {ref_, error_, events, deadline};
 }
 
-result<fd_events> fd_watch::wait(fd_events events, time_point deadline, place_t place) const {
+result<fd_events> fd_watch::wait(fd_events events, time_point deadline,
+                                 std::source_location caller) const {
     auto op = async_wait(events, deadline);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 result<fd_events> wait_fd(int number, fd_events events, time_point deadline,
-                          std::source_location place) {
-    return fd_watch(number).wait(events, deadline, place);
+                          std::source_location caller) {
+    return fd_watch(number).wait(events, deadline, caller);
 }
 
 }  // namespace weft

@@ -46,8 +46,6 @@ constexpr bool has(fd_events all, fd_events some) noexcept {
 }
 
 class fd_watch {
-    using place_t = std::source_location;
-
 public:
     class waiting;
 
@@ -64,7 +62,7 @@ public:
     // and write: invalid_argument. Callers may wait concurrently.
     [[nodiscard]] waiting async_wait(fd_events events, time_point deadline = never) const noexcept;
     result<fd_events> wait(fd_events events, time_point deadline = never,
-                           place_t place = place_t::current()) const;
+                           std::source_location caller = std::source_location::current()) const;
 
 private:
     void release() noexcept;
@@ -86,6 +84,6 @@ private:
 };
 
 result<fd_events> wait_fd(int number, fd_events events, time_point deadline = never,
-                          std::source_location place = std::source_location::current());
+                          std::source_location caller = std::source_location::current());
 
 }  // namespace weft

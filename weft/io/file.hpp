@@ -292,8 +292,6 @@ private:
 }  // namespace detail
 
 class file {
-    using place_t = std::source_location;
-
 public:
     file() noexcept = default;  // none
 
@@ -304,9 +302,9 @@ public:
         return {std::move(path), o};
     }
     static result<file> open(std::string path, const file_options& o = {},
-                             place_t place = place_t::current()) {
+                             std::source_location caller = std::source_location::current()) {
         auto op = async_open(std::move(path), o);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
     // Takes ownership of an open fd, also on failure. From now on calls on it block, and so do
     // calls on what shares its open file description (no O_NONBLOCK). Of the options, only the
@@ -369,72 +367,78 @@ public:
         return {core(), detail::io_request::sync, 0, "a disk"};
     }
 
-    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
+    result<std::size_t> read(std::span<std::byte> into,
+                             std::source_location caller = std::source_location::current()) {
         auto op = async_read(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
     result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset,
-                                place_t place = place_t::current()) {
+                                std::source_location caller = std::source_location::current()) {
         auto op = async_read_at(into, offset);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    transfer_result read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
+    transfer_result read_exact(std::span<std::byte> into,
+                               std::source_location caller = std::source_location::current()) {
         auto op = async_read_exact(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
     transfer_result read_exact_at(std::span<std::byte> into, std::uint64_t offset,
-                                  place_t place = place_t::current()) {
+                                  std::source_location caller = std::source_location::current()) {
         auto op = async_read_exact_at(into, offset);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    transfer_result write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
+    transfer_result write_all(std::span<const std::byte> from,
+                              std::source_location caller = std::source_location::current()) {
         auto op = async_write_all(from);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
     transfer_result write_all_at(std::span<const std::byte> from, std::uint64_t offset,
-                                 place_t place = place_t::current()) {
+                                 std::source_location caller = std::source_location::current()) {
         auto op = async_write_all_at(from, offset);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<std::size_t> read(buffers_of<std::byte> into, place_t place = place_t::current()) {
+    result<std::size_t> read(buffers_of<std::byte> into,
+                             std::source_location caller = std::source_location::current()) {
         auto op = async_read(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
     result<std::size_t> read_at(buffers_of<std::byte> into, std::uint64_t offset,
-                                place_t place = place_t::current()) {
+                                std::source_location caller = std::source_location::current()) {
         auto op = async_read_at(into, offset);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    transfer_result read_exact(buffers_of<std::byte> into, place_t place = place_t::current()) {
+    transfer_result read_exact(buffers_of<std::byte> into,
+                               std::source_location caller = std::source_location::current()) {
         auto op = async_read_exact(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
     transfer_result read_exact_at(buffers_of<std::byte> into, std::uint64_t offset,
-                                  place_t place = place_t::current()) {
+                                  std::source_location caller = std::source_location::current()) {
         auto op = async_read_exact_at(into, offset);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
     transfer_result write_all(buffers_of<const std::byte> from,
-                              place_t place = place_t::current()) {
+                              std::source_location caller = std::source_location::current()) {
         auto op = async_write_all(from);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
     transfer_result write_all_at(buffers_of<const std::byte> from, std::uint64_t offset,
-                                 place_t place = place_t::current()) {
+                                 std::source_location caller = std::source_location::current()) {
         auto op = async_write_all_at(from, offset);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<std::uint64_t> size(place_t place = place_t::current()) {
+    result<std::uint64_t> size(std::source_location caller = std::source_location::current()) {
         auto op = async_size();
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<void> resize(std::uint64_t bytes, place_t place = place_t::current()) {
+    result<void> resize(std::uint64_t bytes,
+                        std::source_location caller = std::source_location::current()) {
         auto op = async_resize(bytes);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<void> sync(place_t place = place_t::current()) {
+    result<void> sync(std::source_location caller = std::source_location::current()) {
         auto op = async_sync();
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
 
     // Where the next read, read_exact or write_all starts. Not while one of them is under way.

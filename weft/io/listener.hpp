@@ -59,8 +59,6 @@ private:
 // Stream::accepted(fd) makes the stream of an accepted fd.
 template <class Stream>
 class listener {
-    using place_t = std::source_location;
-
 public:
     class accepting final : public detail::accept_operation {
     public:
@@ -76,9 +74,9 @@ public:
 
     // Callers may accept concurrently. errc::closed: the listener was closed.
     [[nodiscard]] accepting async_accept() noexcept { return {owned_.ref(), reserve_.get()}; }
-    result<Stream> accept(place_t place = place_t::current()) {
+    result<Stream> accept(std::source_location caller = std::source_location::current()) {
         auto op = async_accept();
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
 
     // Also closes connections that were accepted ahead. Any thread.

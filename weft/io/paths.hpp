@@ -140,24 +140,24 @@ enum class links : bool { follow, keep };
 }
 
 inline result<file_status> stat(std::string path, links l = links::follow,
-                                std::source_location place = std::source_location::current()) {
+                                std::source_location caller = std::source_location::current()) {
     auto op = async_stat(std::move(path), l);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 inline result<void> rename(std::string from, std::string to,
-                           std::source_location place = std::source_location::current()) {
+                           std::source_location caller = std::source_location::current()) {
     auto op = async_rename(std::move(from), std::move(to));
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 inline result<void> remove(std::string path,
-                           std::source_location place = std::source_location::current()) {
+                           std::source_location caller = std::source_location::current()) {
     auto op = async_remove(std::move(path));
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 inline result<void> make_directory(std::string path, ::mode_t mode = 0777,
-                                   std::source_location place = std::source_location::current()) {
+                                   std::source_location caller = std::source_location::current()) {
     auto op = async_make_directory(std::move(path), mode);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 }  // namespace weft

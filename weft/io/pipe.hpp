@@ -113,8 +113,6 @@ public:
     int native_handle() const noexcept { return core().owned.number(); }
 
 protected:
-    using place_t = std::source_location;
-
     pipe_end() noexcept = default;
     explicit pipe_end(std::shared_ptr<detail::stream_core> c) noexcept : core_(std::move(c)) {}
     pipe_end(pipe_end&&) noexcept = default;
@@ -156,21 +154,24 @@ public:
         buffers_of<std::byte> into) noexcept {
         return operation<detail::read_list_operation>(core(), into);
     }
-    result<std::size_t> read(buffers_of<std::byte> into, place_t place = place_t::current()) {
+    result<std::size_t> read(buffers_of<std::byte> into,
+                             std::source_location caller = std::source_location::current()) {
         auto op = async_read(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
+    result<std::size_t> read(std::span<std::byte> into,
+                             std::source_location caller = std::source_location::current()) {
         auto op = async_read(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<borrowed_buffer> receive(place_t place = place_t::current()) {
+    result<borrowed_buffer> receive(std::source_location caller = std::source_location::current()) {
         auto op = async_receive();
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    transfer_result read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
+    transfer_result read_exact(std::span<std::byte> into,
+                               std::source_location caller = std::source_location::current()) {
         auto op = async_read_exact(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
 
 private:
@@ -201,17 +202,19 @@ public:
         return operation<detail::write_list_operation>(core(), from);
     }
     transfer_result write_all(buffers_of<const std::byte> from,
-                              place_t place = place_t::current()) {
+                              std::source_location caller = std::source_location::current()) {
         auto op = async_write_all(from);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current()) {
+    result<std::size_t> write(std::span<const std::byte> from,
+                              std::source_location caller = std::source_location::current()) {
         auto op = async_write(from);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    transfer_result write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
+    transfer_result write_all(std::span<const std::byte> from,
+                              std::source_location caller = std::source_location::current()) {
         auto op = async_write_all(from);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
 
 private:

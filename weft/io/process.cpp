@@ -298,9 +298,9 @@ process::waiting process::async_wait(time_point deadline) const noexcept {
     return {core_.get(), deadline};
 }
 
-result<exit_status> process::wait(time_point deadline, place_t place) const {
+result<exit_status> process::wait(time_point deadline, std::source_location caller) const {
     auto op = async_wait(deadline);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 result<void> process::kill(int number) const noexcept {

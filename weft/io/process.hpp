@@ -105,8 +105,6 @@ struct process_core;
 }
 
 class process {
-    using place_t = std::source_location;
-
 public:
     class waiting;
 
@@ -133,7 +131,8 @@ public:
     // Waits until it has ended. Callers may wait concurrently, at any time; all get the same
     // status. The object stays at its address meanwhile.
     [[nodiscard]] waiting async_wait(time_point deadline = never) const noexcept;
-    result<exit_status> wait(time_point deadline = never, place_t place = place_t::current()) const;
+    result<exit_status> wait(time_point deadline = never,
+                             std::source_location caller = std::source_location::current()) const;
 
     // Sends it a signal. no_such_process: it has ended, and was waited for. Any thread.
     result<void> kill(int number = SIGTERM) const noexcept;

@@ -127,9 +127,9 @@ detail::relay_operation async_relay(stream& from, stream& to, std::uint64_t most
     return {from.core(), to.core(), most};
 }
 
-relayed relay(stream& from, stream& to, std::uint64_t most, std::source_location place) {
+relayed relay(stream& from, stream& to, std::uint64_t most, std::source_location caller) {
     auto op = async_relay(from, to, most);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 }  // namespace weft

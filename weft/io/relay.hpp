@@ -83,6 +83,6 @@ private:
 [[nodiscard]] detail::relay_operation async_relay(stream& from, stream& to,
                                                   std::uint64_t most = UINT64_MAX) noexcept;
 relayed relay(stream& from, stream& to, std::uint64_t most = UINT64_MAX,
-              std::source_location place = std::source_location::current());
+              std::source_location caller = std::source_location::current());
 
 }  // namespace weft

@@ -224,9 +224,9 @@ resolver::resolving resolver::async_resolve(std::string_view host, std::uint16_t
 }
 
 result<std::vector<endpoint>> resolver::resolve(std::string_view host, std::uint16_t port,
-                                                place_t place) {
+                                                std::source_location caller) {
     auto op = async_resolve(host, port);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 bool resolver::resolving::ready() noexcept {
@@ -318,8 +318,8 @@ result<std::vector<endpoint>> resolver::resolving::take(const waiter*, wait_stat
 }
 
 result<std::vector<endpoint>> resolve(std::string_view host, std::uint16_t port,
-                                      std::source_location place) {
-    return detail::default_resolver().resolve(host, port, place);
+                                      std::source_location caller) {
+    return detail::default_resolver().resolve(host, port, caller);
 }
 
 }  // namespace weft

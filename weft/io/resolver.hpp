@@ -91,8 +91,6 @@ blocking_pool& name_pool() noexcept;  // the same; for the calls that ask the sy
 }  // namespace detail
 
 class resolver {
-    using place_t = std::source_location;
-
 public:
     class resolving;
 
@@ -102,8 +100,9 @@ public:
 
     // In the order in which to try them; at least one.
     [[nodiscard]] resolving async_resolve(std::string_view host, std::uint16_t port);
-    result<std::vector<endpoint>> resolve(std::string_view host, std::uint16_t port,
-                                          place_t place = place_t::current());
+    result<std::vector<endpoint>> resolve(
+        std::string_view host, std::uint16_t port,
+        std::source_location caller = std::source_location::current());
     void forget_all() noexcept;  // drops the answers that are kept
 
     std::size_t call_count() const noexcept;  // queries so far that no kept answer could serve
@@ -142,7 +141,8 @@ private:
 };
 
 // By the process's resolver.
-result<std::vector<endpoint>> resolve(std::string_view host, std::uint16_t port,
-                                      std::source_location place = std::source_location::current());
+result<std::vector<endpoint>> resolve(
+    std::string_view host, std::uint16_t port,
+    std::source_location caller = std::source_location::current());
 
 }  // namespace weft

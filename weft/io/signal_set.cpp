@@ -157,9 +157,9 @@ signal_set::waiting signal_set::async_wait(time_point deadline) const noexcept {
     return {owned_.ref(), deadline};
 }
 
-result<signal_info> signal_set::wait(time_point deadline, place_t place) const {
+result<signal_info> signal_set::wait(time_point deadline, std::source_location caller) const {
     auto op = async_wait(deadline);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 }  // namespace weft

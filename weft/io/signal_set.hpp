@@ -47,8 +47,6 @@ struct signal_info {
 };
 
 class signal_set {
-    using place_t = std::source_location;
-
 public:
     class waiting;
 
@@ -66,7 +64,8 @@ public:
 
     // The next signal. Callers may wait concurrently: each signal goes to one of them.
     [[nodiscard]] waiting async_wait(time_point deadline = never) const noexcept;
-    result<signal_info> wait(time_point deadline = never, place_t place = place_t::current()) const;
+    result<signal_info> wait(time_point deadline = never,
+                             std::source_location caller = std::source_location::current()) const;
 
     // Restores what the signals did before, also for those that came and were not waited for;
     // unblocks them in the calling thread, which should be that of open(). Waits end with

@@ -295,10 +295,10 @@ WEFT_ALWAYS_INLINE std::int64_t receive_at_once(stream_core& c,
     });
 }
 WEFT_NOINLINE result<std::size_t> read_now(stream_core& c, std::span<std::byte> into,
-                                           std::source_location place) {
+                                           std::source_location caller) {
     const std::int64_t n = receive_at_once(c, into);
     if (has_to_wait(n)) [[unlikely]]
-        return detail::block_in_place<detail::read_transfer>(place, std::ref(c), into,
+        return detail::block_in_place<detail::read_transfer>(caller, std::ref(c), into,
                                                              n != not_tried);
     release(c, true);
     return moved_or_error(n);
@@ -314,15 +314,15 @@ WEFT_ALWAYS_INLINE bool has_no_look(const descriptor_ref& of) noexcept {
 
 // In a frame of its own, which the caller does not need, as it usually need not wait.
 template <class Op, class... Args>
-WEFT_NOINLINE auto block_beside(std::source_location place, Args... args) {
-    return detail::block_in_place<Op>(place, args...);
+WEFT_NOINLINE auto block_beside(std::source_location caller, Args... args) {
+    return detail::block_in_place<Op>(caller, args...);
 }
 // Waits with an operation that is not on the stack, if a flow is on a shared one.
 template <class Op, class... Args>
-WEFT_ALWAYS_INLINE auto block_outside(std::source_location place, Args... args) {
+WEFT_ALWAYS_INLINE auto block_outside(std::source_location caller, Args... args) {
     if (detail::is_on_shared_stack()) [[unlikely]]
-        return detail::block_apart<Op>(*current_flow(), place, args...);
-    return block_beside<Op>(place, args...);
+        return detail::block_apart<Op>(*current_flow(), caller, args...);
+    return block_beside<Op>(caller, args...);
 }
 
 }  // namespace
@@ -330,74 +330,74 @@ WEFT_ALWAYS_INLINE auto block_outside(std::source_location place, Args... args) 
 // Each is a function that is never inlined, so that what they keep on a fiber's stack is at one
 // depth: what one of them has touched, the next one finds in the cache.
 
-result<std::size_t> stream::read_here(std::span<std::byte> into, place_t place) {
+result<std::size_t> stream::read_here(std::span<std::byte> into, std::source_location caller) {
     stream_core& c = core();
     if (!has_no_look(c.owned.ref())) [[unlikely]]
-        return read_now(c, into, place);
-    return detail::block_in_place<detail::read_transfer>(place, std::ref(c), into);
+        return read_now(c, into, caller);
+    return detail::block_in_place<detail::read_transfer>(caller, std::ref(c), into);
 }
-result<std::size_t> stream::read_apart(std::span<std::byte> into, place_t place) {
+result<std::size_t> stream::read_apart(std::span<std::byte> into, std::source_location caller) {
     stream_core& c = core();
     const std::int64_t n = receive_at_once(c, into);
     if (has_to_wait(n)) {
         if (n != not_tried) release(c, true);
-        return detail::block_apart<detail::read_transfer>(*current_flow(), place, std::ref(c),
+        return detail::block_apart<detail::read_transfer>(*current_flow(), caller, std::ref(c),
                                                           into);
     }
     release(c, true);
     return moved_or_error(n);
 }
 
-result<borrowed_buffer> stream::receive(place_t place) {
+result<borrowed_buffer> stream::receive(std::source_location caller) {
     auto op = async_receive();
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
-transfer_result stream::read_exact(std::span<std::byte> into, place_t place) {
+transfer_result stream::read_exact(std::span<std::byte> into, std::source_location caller) {
     auto op = async_read_exact(into);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 result<std::size_t> stream::read_until(std::string& text, std::string_view mark, std::size_t most,
-                                       place_t place) {
+                                       std::source_location caller) {
     auto op = async_read_until(text, mark, most);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
-result<std::size_t> stream::write(std::span<const std::byte> from, place_t place) {
+result<std::size_t> stream::write(std::span<const std::byte> from, std::source_location caller) {
     stream_core& c = core();
     const std::int64_t n = send_at_once(c, from);
     if (has_to_wait(n)) [[unlikely]]
-        return block_outside<detail::write_transfer>(place, std::ref(c), from,
+        return block_outside<detail::write_transfer>(caller, std::ref(c), from,
                                                      keeps_turn(c, false, n));
     release(c, false);
     return moved_or_error(n);
 }
 
-transfer_result stream::write_all(std::span<const std::byte> from, place_t place) {
+transfer_result stream::write_all(std::span<const std::byte> from, std::source_location caller) {
     stream_core& c = core();
     const std::int64_t n = send_at_once(c, from);
     if (has_to_wait(n)) [[unlikely]]
-        return block_outside<detail::write_all_transfer>(place, std::ref(c), from,
+        return block_outside<detail::write_all_transfer>(caller, std::ref(c), from,
                                                          keeps_turn(c, false, n));
     if (n >= 0 && static_cast<std::size_t>(n) < from.size()) [[unlikely]]
         // Here on a shared stack too: if there is no memory for a wait, the operation ends its
         // turn.
-        return detail::block_here<detail::write_all_transfer>(place, std::ref(c), from,
+        return detail::block_here<detail::write_all_transfer>(caller, std::ref(c), from,
                                                               static_cast<std::size_t>(n));
     release(c, false);
     if (n < 0) return {0, error_of(n)};
     return {from.size(), {}};
 }
 
-result<std::size_t> stream::read(buffers_of<std::byte> into, place_t place) {
+result<std::size_t> stream::read(buffers_of<std::byte> into, std::source_location caller) {
     auto op = async_read(into);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
-transfer_result stream::write_all(buffers_of<const std::byte> from, place_t place) {
+transfer_result stream::write_all(buffers_of<const std::byte> from, std::source_location caller) {
     auto op = async_write_all(from);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 detail::send_file_operation stream::async_send_file(const file& from, std::uint64_t offset,
@@ -406,14 +406,15 @@ detail::send_file_operation stream::async_send_file(const file& from, std::uint6
 }
 
 transfer_result stream::send_file(const file& from, std::uint64_t offset, std::uint64_t bytes,
-                                  place_t place) {
+                                  std::source_location caller) {
     auto op = async_send_file(from, offset, bytes);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
-transfer_result stream::close_gracefully(time_point deadline, std::size_t most, place_t place) {
+transfer_result stream::close_gracefully(time_point deadline, std::size_t most,
+                                         std::source_location caller) {
     auto op = async_close_gracefully(deadline, most);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 result<void> stream::shutdown(direction d) noexcept {

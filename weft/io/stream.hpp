@@ -341,8 +341,6 @@ private:
 enum class direction : std::uint8_t { read, write, both };
 
 class stream {
-    using place_t = std::source_location;
-
 public:
     stream() noexcept = default;  // none
     stream(stream&&) noexcept = default;
@@ -373,17 +371,21 @@ public:
         return {core(), from};
     }
 
-    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
-        return detail::is_on_shared_stack() ? read_apart(into, place) : read_here(into, place);
+    result<std::size_t> read(std::span<std::byte> into,
+                             std::source_location caller = std::source_location::current()) {
+        return detail::is_on_shared_stack() ? read_apart(into, caller) : read_here(into, caller);
     }
-    result<std::size_t> read(buffers_of<std::byte> into, place_t place = place_t::current());
-    transfer_result write_all(buffers_of<const std::byte> from, place_t place = place_t::current());
+    result<std::size_t> read(buffers_of<std::byte> into,
+                             std::source_location caller = std::source_location::current());
+    transfer_result write_all(buffers_of<const std::byte> from,
+                              std::source_location caller = std::source_location::current());
     // As read(), into a buffer of the driver (borrowed_buffer.hpp). Empty: the peer has ended.
     [[nodiscard]] detail::receive_operation async_receive() noexcept {
         return detail::receive_operation(core());
     }
-    result<borrowed_buffer> receive(place_t place = place_t::current());
-    transfer_result read_exact(std::span<std::byte> into, place_t place = place_t::current());
+    result<borrowed_buffer> receive(std::source_location caller = std::source_location::current());
+    transfer_result read_exact(std::span<std::byte> into,
+                               std::source_location caller = std::source_location::current());
     // Appends to `text` until it holds the delimiter `mark` ("\r\n"), and returns the length of
     // `text` up to the end of the delimiter; bytes that have come after it stay in `text`, for the
     // next call. message_size: the first `most` bytes have no delimiter. unexpected_eof: the peer
@@ -395,9 +397,12 @@ public:
         return {core(), text, mark, most};
     }
     result<std::size_t> read_until(std::string& text, std::string_view mark,
-                                   std::size_t most = 65536, place_t place = place_t::current());
-    result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current());
-    transfer_result write_all(std::span<const std::byte> from, place_t place = place_t::current());
+                                   std::size_t most = 65536,
+                                   std::source_location caller = std::source_location::current());
+    result<std::size_t> write(std::span<const std::byte> from,
+                              std::source_location caller = std::source_location::current());
+    transfer_result write_all(std::span<const std::byte> from,
+                              std::source_location caller = std::source_location::current());
 
     // Sends bytes of a regular file from `offset` on, by sendfile(2): they are not copied through
     // the program, and the file's position is not used. Sends at most a MiB at a time, and then
@@ -409,7 +414,7 @@ public:
                                                               std::uint64_t offset,
                                                               std::uint64_t bytes) noexcept;
     transfer_result send_file(const file& from, std::uint64_t offset, std::uint64_t bytes,
-                              place_t place = place_t::current());
+                              std::source_location caller = std::source_location::current());
 
     // Ends one direction or both; the peer's reads then find the end. Does not wait.
     result<void> shutdown(direction d) noexcept;
@@ -430,7 +435,7 @@ public:
         return {core(), deadline, most};
     }
     transfer_result close_gracefully(time_point deadline, std::size_t most = 16u << 20,
-                                     place_t place = place_t::current());
+                                     std::source_location caller = std::source_location::current());
     // As close(), but the peer gets a reset, and what was not sent is dropped.
     void abort() noexcept;
 
@@ -447,9 +452,9 @@ public:
     int native_handle() const noexcept { return ref().number(); }
 
 protected:
-    result<std::size_t> read_here(std::span<std::byte> into, place_t place);
+    result<std::size_t> read_here(std::span<std::byte> into, std::source_location caller);
     // The same, with as little on the stack as possible.
-    result<std::size_t> read_apart(std::span<std::byte> into, place_t place);
+    result<std::size_t> read_apart(std::span<std::byte> into, std::source_location caller);
 
     friend detail::relay_operation async_relay(stream&, stream&, std::uint64_t) noexcept;
     const descriptor_ref& ref() const noexcept { return core().owned.ref(); }

@@ -11,22 +11,24 @@
 
 namespace weft {
 
-result<tcp_stream> tcp_stream::connect(const endpoint& to, duration timeout, place_t place) {
+result<tcp_stream> tcp_stream::connect(const endpoint& to, duration timeout,
+                                       std::source_location caller) {
     if (!to.is_ip()) return failure(std::errc::address_family_not_supported);
     auto op = async_connect(to, timeout);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
-result<tcp_stream> tcp_stream::connect_fast(const endpoint& to, duration timeout, place_t place) {
+result<tcp_stream> tcp_stream::connect_fast(const endpoint& to, duration timeout,
+                                            std::source_location caller) {
     if (!to.is_ip()) return failure(std::errc::address_family_not_supported);
     auto op = async_connect_fast(to, timeout);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 result<tcp_stream> tcp_stream::connect(std::string_view where, duration timeout,
-                                       duration attempt_delay, place_t place) {
+                                       duration attempt_delay, std::source_location caller) {
     auto op = async_connect(where, timeout, attempt_delay);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 result<tcp_stream> tcp_stream::adopt(int number) noexcept {

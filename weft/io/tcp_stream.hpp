@@ -18,8 +18,6 @@ template <class Stream>
 class listener;
 
 class tcp_stream : public stream {
-    using place_t = std::source_location;
-
 public:
     using connecting = detail::connecting<tcp_stream>;
 
@@ -30,8 +28,9 @@ public:
                                                   duration timeout = duration::max()) noexcept {
         return {to, timeout};
     }
-    static result<tcp_stream> connect(const endpoint& to, duration timeout = duration::max(),
-                                      place_t place = place_t::current());
+    static result<tcp_stream> connect(
+        const endpoint& to, duration timeout = duration::max(),
+        std::source_location caller = std::source_location::current());
 
     // The first bytes go with the first packet, if the peer has given a cookie before (TCP Fast
     // Open); otherwise as connect(). This may then be done before anything was sent, so the first
@@ -40,8 +39,9 @@ public:
         const endpoint& to, duration timeout = duration::max()) noexcept {
         return {to, timeout, true};
     }
-    static result<tcp_stream> connect_fast(const endpoint& to, duration timeout = duration::max(),
-                                           place_t place = place_t::current());
+    static result<tcp_stream> connect_fast(
+        const endpoint& to, duration timeout = duration::max(),
+        std::source_location caller = std::source_location::current());
 
     // By name: "example.org:80", "[::1]:80", to the first of its endpoints that answers. They are
     // tried in the resolver's order, alternating between the families; the next one when the latest
@@ -55,9 +55,10 @@ public:
         duration attempt_delay = default_attempt_delay) {
         return {where, timeout, attempt_delay};
     }
-    static result<tcp_stream> connect(std::string_view where, duration timeout = duration::max(),
-                                      duration attempt_delay = default_attempt_delay,
-                                      place_t place = place_t::current());
+    static result<tcp_stream> connect(
+        std::string_view where, duration timeout = duration::max(),
+        duration attempt_delay = default_attempt_delay,
+        std::source_location caller = std::source_location::current());
 
     // Takes ownership of an fd that is connected, also on failure.
     static result<tcp_stream> adopt(int number) noexcept;

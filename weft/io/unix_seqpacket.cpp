@@ -30,10 +30,10 @@ result<received> message_recv::take(const waiter* w, wait_status how) const noex
 }  // namespace detail
 
 result<unix_seqpacket> unix_seqpacket::connect(const endpoint& to, duration timeout,
-                                               place_t place) {
+                                               std::source_location caller) {
     if (!to.is_local()) return failure(std::errc::address_family_not_supported);
     auto op = async_connect(to, timeout);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 result<unix_seqpacket> unix_seqpacket::adopt(int number) noexcept {

@@ -57,8 +57,6 @@ public:
 }  // namespace detail
 
 class unix_seqpacket {
-    using place_t = std::source_location;
-
 public:
     using connecting = detail::connecting<unix_seqpacket>;
 
@@ -68,8 +66,9 @@ public:
                                                   duration timeout = duration::max()) noexcept {
         return {to, timeout, false, SOCK_SEQPACKET};
     }
-    static result<unix_seqpacket> connect(const endpoint& to, duration timeout = duration::max(),
-                                          place_t place = place_t::current());
+    static result<unix_seqpacket> connect(
+        const endpoint& to, duration timeout = duration::max(),
+        std::source_location caller = std::source_location::current());
     static result<std::pair<unix_seqpacket, unix_seqpacket>> pair();
     // Takes ownership of an fd that is connected, also on failure.
     static result<unix_seqpacket> adopt(int number) noexcept;
@@ -84,13 +83,15 @@ public:
     [[nodiscard]] detail::message_recv async_recv(std::span<std::byte> into) noexcept {
         return {owned_.ref(), into, receive_timeout_};
     }
-    result<void> send(std::span<const std::byte> from, place_t place = place_t::current()) {
+    result<void> send(std::span<const std::byte> from,
+                      std::source_location caller = std::source_location::current()) {
         auto op = async_send(from);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<received> recv(std::span<std::byte> into, place_t place = place_t::current()) {
+    result<received> recv(std::span<std::byte> into,
+                          std::source_location caller = std::source_location::current()) {
         auto op = async_recv(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
 
     // A message with descriptors (passed_numbers.hpp); recv() of such a message drops them. The fds
@@ -106,14 +107,15 @@ public:
         return {owned_.ref(), into, room, receive_timeout_};
     }
     result<void> send_numbers(std::span<const std::byte> from, std::span<const int> numbers,
-                              place_t place = place_t::current()) {
+                              std::source_location caller = std::source_location::current()) {
         auto op = async_send_numbers(from, numbers);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<received_numbers> recv_numbers(std::span<std::byte> into, std::span<owned_number> room,
-                                          place_t place = place_t::current()) {
+    result<received_numbers> recv_numbers(
+        std::span<std::byte> into, std::span<owned_number> room,
+        std::source_location caller = std::source_location::current()) {
         auto op = async_recv_numbers(into, room);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
 
     result<peer_credentials> credentials() const noexcept {

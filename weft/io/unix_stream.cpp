@@ -6,10 +6,11 @@
 
 namespace weft {
 
-result<unix_stream> unix_stream::connect(const endpoint& to, duration timeout, place_t place) {
+result<unix_stream> unix_stream::connect(const endpoint& to, duration timeout,
+                                         std::source_location caller) {
     if (!to.is_local()) return failure(std::errc::address_family_not_supported);
     auto op = async_connect(to, timeout);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 result<unix_stream> unix_stream::adopt(int number) noexcept {

@@ -17,8 +17,6 @@
 namespace weft {
 
 class unix_stream : public stream {
-    using place_t = std::source_location;
-
 public:
     using connecting = detail::connecting<unix_stream>;
 
@@ -28,8 +26,9 @@ public:
                                                   duration timeout = duration::max()) noexcept {
         return {to, timeout};
     }
-    static result<unix_stream> connect(const endpoint& to, duration timeout = duration::max(),
-                                       place_t place = place_t::current());
+    static result<unix_stream> connect(
+        const endpoint& to, duration timeout = duration::max(),
+        std::source_location caller = std::source_location::current());
     static result<std::pair<unix_stream, unix_stream>> pair();
 
     // Takes ownership of an fd that is connected, also on failure.
@@ -49,14 +48,15 @@ public:
         return {core(), into, room};
     }
     transfer_result send_numbers(std::span<const std::byte> from, std::span<const int> numbers,
-                                 place_t place = place_t::current()) {
+                                 std::source_location caller = std::source_location::current()) {
         auto op = async_send_numbers(from, numbers);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<received_numbers> recv_numbers(std::span<std::byte> into, std::span<owned_number> room,
-                                          place_t place = place_t::current()) {
+    result<received_numbers> recv_numbers(
+        std::span<std::byte> into, std::span<owned_number> room,
+        std::source_location caller = std::source_location::current()) {
         auto op = async_recv_numbers(into, room);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
 
     result<peer_credentials> credentials() const noexcept { return detail::credentials_of(ref()); }

@@ -77,10 +77,10 @@ struct managed_coroutine final : managed_coroutine_base {
 // Throws bad_alloc; the task is then unchanged.
 template <class T>
 managed_task& make_managed_coroutine(manager_core& c, task<T>&& t, bool launched, scheduler& on,
-                                     std::source_location place) {
+                                     std::source_location caller) {
     static_assert(!std::is_reference_v<T>, "a managed task returns a value, or nothing");
     // If it is launched at once, its home may be set here: no other thread can see the task yet.
-    task_run<T> run(std::move(t), launched ? on.fixed_executor() : nullptr, place);
+    task_run<T> run(std::move(t), launched ? on.fixed_executor() : nullptr, caller);
     return *new managed_coroutine<T>(c, std::move(run), launched, on);
 }
 

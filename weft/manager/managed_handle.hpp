@@ -48,13 +48,13 @@ public:
 
     // Waits for the end, see task_manager::join.
     result<managed_status> join(
-        std::source_location place = std::source_location::current()) const {
-        return await(async_join(), place);
+        std::source_location caller = std::source_location::current()) const {
+        return await(async_join(), caller);
     }
     managed_end_operation async_join() const { return managed_end_operation(task_); }
     template <class T>
-    detail::outcome_t<T> join(std::source_location place = std::source_location::current()) const {
-        return await(async_join<T>(), place);
+    detail::outcome_t<T> join(std::source_location caller = std::source_location::current()) const {
+        return await(async_join<T>(), caller);
     }
     template <class T>
     managed_value_operation<T> async_join() const {

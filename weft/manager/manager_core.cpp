@@ -38,7 +38,7 @@ manager_core::~manager_core() {
         const time_point patience = after(weft::now(), destruction_patience);
         if (!await(async_wait_until_idle(patience)) && !live_.is_empty())
             fail("a task_manager is destroyed while executors that do not run have tasks of it", {},
-                 unknown_place);
+                 unknown_caller);
     }
     live_.alone();
     if (timer_ != nullptr) timer_->release();
@@ -80,12 +80,12 @@ void manager_core::rest_timer() noexcept {
     if (const weft::tick n = table_.next(); n != tick_never) timer_->need(time_of(n));
 }
 
-scheduler& manager_core::launcher_for(scheduler* asked, std::source_location place) const {
+scheduler& manager_core::launcher_for(scheduler* asked, std::source_location caller) const {
     if (asked != nullptr) return *asked;
     if (options_.on != nullptr) return *options_.on;
     executor* const here = current_executor();
     if (here == nullptr)
-        fail("a task is spawned outside of any executor: name one, {.on = &loop}", {}, place);
+        fail("a task is spawned outside of any executor: name one, {.on = &loop}", {}, caller);
     return here->default_scheduler();
 }
 

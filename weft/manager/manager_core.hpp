@@ -67,7 +67,7 @@ public:
     // Called by the task, as the last thing that it does here.
     void leave(managed_task& t) noexcept;
 
-    scheduler& launcher_for(scheduler* asked, std::source_location place) const;
+    scheduler& launcher_for(scheduler* asked, std::source_location caller) const;
 
     managed_ref find(std::uint64_t id) noexcept { return table_.find(id); }
     // See task_table.

@@ -9,7 +9,7 @@ namespace weft::detail {
 
 reply_table::~reply_table() {
     WEFT_ASSERT_AT(count() == 0, "a task_manager is destroyed while a reply is awaited from it",
-                   unknown_place);
+                   unknown_caller);
 }
 
 // By 2^64 divided by the golden ratio, so that consecutive numbers are far apart. Numbers that a

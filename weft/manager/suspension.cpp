@@ -2,9 +2,9 @@
 
 namespace weft::detail {
 
-managed_task& suspend_core::of_caller(std::source_location place) {
+managed_task& suspend_core::of_caller(std::source_location caller) {
     managed_task* const t = managed_task::current();
-    if (t == nullptr) fail("a suspend outside of any task of a task_manager", {}, place);
+    if (t == nullptr) fail("a suspend outside of any task of a task_manager", {}, caller);
     return *t;
 }
 

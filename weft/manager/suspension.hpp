@@ -44,7 +44,7 @@ public:
     wait_status ended = wait_status::woken;
 
 protected:
-    explicit suspend_core(std::source_location place) : task_(&of_caller(place)) {}
+    explicit suspend_core(std::source_location caller) : task_(&of_caller(caller)) {}
     // Only before the operation is awaited.
     suspend_core(suspend_core&& other) noexcept : task_(other.task_) {}
 
@@ -56,7 +56,7 @@ protected:
     kept_value* start_wait(waiter& w, type_id type) noexcept;
 
 private:
-    static managed_task& of_caller(std::source_location place);
+    static managed_task& of_caller(std::source_location caller);
     static void interrupt(waiter& w, stop_reason) noexcept;
     static void withdraw(waiter& w) noexcept;
 
@@ -89,7 +89,7 @@ class suspend_slot : public suspend_core {
 public:
     using value_type = resumed_with<T>;
 
-    explicit suspend_slot(std::source_location place) : suspend_core(place) {}
+    explicit suspend_slot(std::source_location caller) : suspend_core(caller) {}
     suspend_slot(suspend_slot&& other) noexcept : suspend_core(std::move(other)) {}
 
     bool ready() noexcept { return false; }
@@ -166,8 +166,8 @@ class [[nodiscard]] suspend_until_operation : public detail::suspend_slot<T> {
 public:
     static constexpr bool reports_stop = true;
 
-    suspend_until_operation(time_point deadline, std::source_location place)
-        : detail::suspend_slot<T>(place), deadline_(deadline) {}
+    suspend_until_operation(time_point deadline, std::source_location caller)
+        : detail::suspend_slot<T>(caller), deadline_(deadline) {}
 
     time_point deadline() const noexcept { return deadline_; }
     result<T> take(const waiter*, wait_status how) {
@@ -189,22 +189,22 @@ namespace this_managed {
 
 // Waits to be resumed by its id. Throws stopped, and what making the value threw.
 template <class T = void>
-suspend_operation<T> async_suspend(std::source_location place = std::source_location::current()) {
-    return suspend_operation<T>(place);
+suspend_operation<T> async_suspend(std::source_location caller = std::source_location::current()) {
+    return suspend_operation<T>(caller);
 }
 template <class T = void>
-T suspend(std::source_location place = std::source_location::current()) {
-    return await(async_suspend<T>(place), place);
+T suspend(std::source_location caller = std::source_location::current()) {
+    return await(async_suspend<T>(caller), caller);
 }
 template <class T = void>
 suspend_until_operation<T> async_suspend_until(
-    time_point deadline, std::source_location place = std::source_location::current()) {
-    return suspend_until_operation<T>(deadline, place);
+    time_point deadline, std::source_location caller = std::source_location::current()) {
+    return suspend_until_operation<T>(deadline, caller);
 }
 template <class T = void>
 result<T> suspend_until(time_point deadline,
-                        std::source_location place = std::source_location::current()) {
-    return await(async_suspend_until<T>(deadline, place), place);
+                        std::source_location caller = std::source_location::current()) {
+    return await(async_suspend_until<T>(deadline, caller), caller);
 }
 
 // Whether the caller runs in a managed task.

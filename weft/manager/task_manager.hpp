@@ -77,15 +77,15 @@ inline constexpr bool is_task<task<T>> = true;
 // A task, a function that makes one, or a function that a fiber runs.
 template <class X>
 managed_task& make_managed(manager_core& core, X&& x, const spawn_options& o, scheduler& on,
-                           std::source_location place) {
+                           std::source_location caller) {
     using D = std::decay_t<X>;
     const bool launched = o.launch != launch::deferred;
     if constexpr (is_task<D>) {
-        return make_managed_coroutine(core, std::move(x), launched, on, place);
+        return make_managed_coroutine(core, std::move(x), launched, on, caller);
     } else if constexpr (is_task<std::invoke_result_t<D&>>) {
         using T = typename std::invoke_result_t<D&>::value_type;
         return make_managed_coroutine(core, call_and_await<T, D>(std::forward<X>(x)), launched, on,
-                                      place);
+                                      caller);
     } else {
         return make_managed_fiber(core, std::forward<X>(x),
                                   {.name = o.name,
@@ -125,29 +125,30 @@ public:
     template <detail::spawnable X>
         requires(!std::same_as<Ids, user_ids>)
     result<Id> spawn(X&& x, spawn_options o = {},
-                     std::source_location place = std::source_location::current()) {
+                     std::source_location caller = std::source_location::current()) {
         if constexpr (has_own_ids)
-            return id_of(spawn_with_handle(std::forward<X>(x), std::move(o), place));
+            return id_of(spawn_with_handle(std::forward<X>(x), std::move(o), caller));
         else
-            return spawn_with<Id>(std::forward<X>(x), std::move(o), place);
+            return spawn_with<Id>(std::forward<X>(x), std::move(o), caller);
     }
     // The same; the handle exists before the task can be done.
     template <detail::spawnable X>
         requires(!std::same_as<Ids, user_ids>)
-    result<handle> spawn_with_handle(X&& x, spawn_options o = {},
-                                     std::source_location place = std::source_location::current()) {
+    result<handle> spawn_with_handle(
+        X&& x, spawn_options o = {},
+        std::source_location caller = std::source_location::current()) {
         if constexpr (has_own_ids)
-            return spawn_with<handle>(std::forward<X>(x), std::move(o), place,
+            return spawn_with<handle>(std::forward<X>(x), std::move(o), caller,
                                       [this] { return ids_(); });
         else
-            return spawn_with<handle>(std::forward<X>(x), std::move(o), place);
+            return spawn_with<handle>(std::forward<X>(x), std::move(o), caller);
     }
     // With this id; also manager_errc::id_in_use.
     template <detail::spawnable X>
         requires has_own_ids
     result<handle> spawn_as(Id as, X&& x, spawn_options o = {},
-                            std::source_location place = std::source_location::current()) {
-        return spawn_with<handle>(std::forward<X>(x), std::move(o), place,
+                            std::source_location caller = std::source_location::current()) {
+        return spawn_with<handle>(std::forward<X>(x), std::move(o), caller,
                                   [&as] { return std::move(as); });
     }
     // Starts a task that was spawned deferred.
@@ -159,12 +160,12 @@ public:
     template <class F>
         requires(!std::same_as<Ids, user_ids>)
     result<Id> then(const handle& before, F&& f, spawn_options o = {},
-                    std::source_location place = std::source_location::current());
+                    std::source_location caller = std::source_location::current());
     template <class F>
         requires(!std::same_as<Ids, user_ids>)
     result<Id> then(const Id& i, F&& f, spawn_options o = {},
-                    std::source_location place = std::source_location::current()) {
-        return then(find(i), std::forward<F>(f), std::move(o), place);
+                    std::source_location caller = std::source_location::current()) {
+        return then(find(i), std::forward<F>(f), std::move(o), caller);
     }
 
     // -- by id ----------------------------------------------------------------------------------
@@ -213,16 +214,16 @@ public:
     // become an E, see end_error.hpp. An exception that left the task is thrown. A task that joins
     // itself, or closes a cycle, is refused.
     result<managed_status> join(const Id& i,
-                                std::source_location place = std::source_location::current()) {
-        return await(async_join(i), place);
+                                std::source_location caller = std::source_location::current()) {
+        return await(async_join(i), caller);
     }
     managed_end_operation async_join(const Id& i) {
         return managed_end_operation(core_.find(key(i)));
     }
     template <class T>
     detail::outcome_t<T> join(const Id& i,
-                              std::source_location place = std::source_location::current()) {
-        return await(async_join<T>(i), place);
+                              std::source_location caller = std::source_location::current()) {
+        return await(async_join<T>(i), caller);
     }
     template <class T>
     managed_value_operation<T> async_join(const Id& i) {
@@ -324,7 +325,7 @@ private:
     detail::reserved_id<Id> reserve(Id i) { return detail::reserved_id<Id>(map_, std::move(i)); }
     // R: a handle, or the manager's own id, which needs no reference.
     template <class R, class X, class... MakeId>
-    result<R> spawn_with(X&& x, spawn_options&& o, std::source_location place, MakeId... make_id);
+    result<R> spawn_with(X&& x, spawn_options&& o, std::source_location caller, MakeId... make_id);
 
     Ids ids_;
     [[no_unique_address]] std::conditional_t<has_own_ids, detail::id_map<Id>, no_map> map_;
@@ -335,16 +336,16 @@ private:
 
 template <class Id, class Ids>
 template <class R, class X, class... MakeId>
-result<R> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o, std::source_location place,
+result<R> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o, std::source_location caller,
                                             MakeId... make_id) {
-    scheduler& on = core_.launcher_for(o.on, place);
+    scheduler& on = core_.launcher_for(o.on, caller);
     detail::admission place_here(core_);
     if (place_here.refused()) return failure(place_here.refused());
 
     auto own = reserve(make_id()...);
     if (has_own_ids && own.entry == nullptr) return failure(manager_errc::id_in_use);
     detail::managed_task& t =
-        place_here.hold(detail::make_managed(core_, std::forward<X>(x), o, on, place));
+        place_here.hold(detail::make_managed(core_, std::forward<X>(x), o, on, caller));
     own.give_to(t);
     if (!o.name.empty()) t.set_name(o.name);
     t.data = std::move(o.private_data);
@@ -375,7 +376,7 @@ template <class Id, class Ids>
 template <class F>
     requires(!std::same_as<Ids, user_ids>)
 result<Id> task_manager<Id, Ids>::then(const handle& before, F&& f, spawn_options o,
-                                       std::source_location place) {
+                                       std::source_location caller) {
     struct start_next {
         detail::manager_core& core;
         std::uint64_t next;
@@ -388,11 +389,11 @@ result<Id> task_manager<Id, Ids>::then(const handle& before, F&& f, spawn_option
     o.launch = launch::deferred;
     auto next = [&] {
         if constexpr (std::invocable<std::decay_t<F>&>)
-            return spawn_with_handle(std::forward<F>(f), std::move(o), place);
+            return spawn_with_handle(std::forward<F>(f), std::move(o), caller);
         else
             return spawn_with_handle(
                 [before, f = std::decay_t<F>(std::forward<F>(f))]() mutable { return f(before); },
-                std::move(o), place);
+                std::move(o), caller);
     }();
     if (!next) return failure(next.error());
     at_end->f.next = next->task_->key;

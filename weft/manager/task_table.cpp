@@ -30,7 +30,7 @@ task_table::task_table(std::size_t shard_count)
 
 task_table::~task_table() {
     WEFT_ASSERT_AT(count().living == 0, "a task_manager is destroyed while tasks live in it",
-                   unknown_place);
+                   unknown_caller);
 }
 
 // Slots: chunk 0 has 0 .. 63, chunk 1 has 64 .. 191, chunk 2 has 192 .. 447.

@@ -115,7 +115,7 @@ void fork_core::abandon() noexcept {
         if (t != nullptr && t->has_ended()) continue;
         if (t == nullptr || !t->is_at(current_executor()))
             fail("a frame is destroyed while what it has forked runs on another executor", {},
-                 unknown_place);
+                 unknown_caller);
         t->kind->end(*t);
     }
 }

@@ -72,8 +72,8 @@ public:
     // whether the future is ready.
     template <class Waker>
     bool poll(poll_context<Waker>& c,
-              std::source_location place = std::source_location::current()) {
-        bind(c, look<Waker>, place);
+              std::source_location caller = std::source_location::current()) {
+        bind(c, look<Waker>, caller);
         begin_asking();
         c.wake();
         return is_ready();
@@ -81,20 +81,20 @@ public:
 
     // Makes the future ready, once. If the construction of the value throws, the future stays
     // pending. The form for several values has no source_location parameter.
-    void set(std::source_location place = std::source_location::current()) { set_at(place); }
+    void set(std::source_location caller = std::source_location::current()) { set_at(caller); }
     template <class V>
-    void set(V&& value, std::source_location place = std::source_location::current()) {
-        set_at(place, std::forward<V>(value));
+    void set(V&& value, std::source_location caller = std::source_location::current()) {
+        set_at(caller, std::forward<V>(value));
     }
     template <class... V>
         requires(sizeof...(V) > 1)
     void set(V&&... values) {
-        set_at(unknown_place, std::forward<V>(values)...);
+        set_at(unknown_caller, std::forward<V>(values)...);
     }
     // Makes the future ready with an exception, which get() or take() throws.
     void set_exception(std::exception_ptr e,
-                       std::source_location place = std::source_location::current()) noexcept {
-        expect_pending(place);
+                       std::source_location caller = std::source_location::current()) noexcept {
+        expect_pending(caller);
         error_ = std::move(e);
         state_.publish();
     }
@@ -102,18 +102,18 @@ public:
     // Returns the value, which stays in the future. Throws the exception that the future holds.
     // Precondition: is_ready().
     std::add_lvalue_reference_t<T> get(
-        std::source_location place = std::source_location::current()) {
+        std::source_location caller = std::source_location::current()) {
         if (!is_ready()) [[unlikely]]
-            fail("the value of a poll_future that is pending", {}, place);
+            fail("the value of a poll_future that is pending", {}, caller);
         if (error_ != nullptr) std::rethrow_exception(error_);
         if (!slot_.is_full()) detail::throw_error(std::make_error_code(std::errc::broken_pipe));
         return slot_.get();
     }
     // Moves the value out, or throws as get() does; the future is pending again. Precondition:
     // is_ready().
-    T take(std::source_location place = std::source_location::current()) {
+    T take(std::source_location caller = std::source_location::current()) {
         if (!is_ready()) [[unlikely]]
-            fail("the value of a poll_future that is pending", {}, place);
+            fail("the value of a poll_future that is pending", {}, caller);
         const renewal after(*this);
         if (error_ != nullptr) std::rethrow_exception(error_);
         if (!slot_.is_full()) return detail::nothing_came_of_it<T>(std::errc::broken_pipe);
@@ -159,8 +159,8 @@ private:
     friend class detail::poll_promise;  // sets it in two steps
 
     template <class... V>
-    void set_at(std::source_location place, V&&... value) {
-        expect_pending(place);
+    void set_at(std::source_location caller, V&&... value) {
+        expect_pending(caller);
         slot_.fill(std::forward<V>(value)...);
         state_.publish();
     }

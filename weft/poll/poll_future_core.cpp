@@ -28,7 +28,7 @@ void poll_future_core::abandoned_by(waker& w) noexcept {
     if (is_pending()) state_.publish();  // P2
 }
 
-void poll_future_core::refuse(waker& w, std::source_location place) const noexcept {
+void poll_future_core::refuse(waker& w, std::source_location caller) const noexcept {
     const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
     line text;
     if (by_ != nullptr)
@@ -41,7 +41,7 @@ void poll_future_core::refuse(waker& w, std::source_location place) const noexce
             .hex(address(w.future_))
             .text(" is polled by poll_future ")
             .hex(address(this));
-    fail(text.terminate().data(), {}, place);
+    fail(text.terminate().data(), {}, caller);
 }
 
 }  // namespace detail

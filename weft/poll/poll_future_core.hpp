@@ -34,15 +34,15 @@ protected:
     poll_future_core() noexcept = default;
     ~poll_future_core() {
         WEFT_ASSERT_AT(!state_.is_awaited(), "a poll_future is destroyed while it is awaited",
-                       unknown_place);
+                       unknown_caller);
         if (by_ != nullptr) part();
     }
 
     // Called by each poll with w, the first and the later ones.
-    void bind(waker& w, look_function look, std::source_location place) noexcept {
+    void bind(waker& w, look_function look, std::source_location caller) noexcept {
         if (by_ == &w) [[likely]]
             return;
-        if (by_ != nullptr || w.future_ != nullptr) refuse(w, place);
+        if (by_ != nullptr || w.future_ != nullptr) refuse(w, caller);
         join(w, look);
     }
     void join(waker& w, look_function look) noexcept {
@@ -62,8 +62,8 @@ protected:
     }
 
     // Called before the value or the exception is written.
-    void expect_pending(std::source_location place) const noexcept {
-        WEFT_ASSERT_AT(is_pending(), "a poll_future that is ready is set once more", place);
+    void expect_pending(std::source_location caller) const noexcept {
+        WEFT_ASSERT_AT(is_pending(), "a poll_future that is ready is set once more", caller);
     }
 
     // `for_outside`: the value comes from outside weft, so no executor can know whether the wait
@@ -80,7 +80,7 @@ private:
 
     void part() noexcept;
     void abandoned_by(waker& w) noexcept;
-    [[noreturn]] void refuse(waker& w, std::source_location place) const noexcept;
+    [[noreturn]] void refuse(waker& w, std::source_location caller) const noexcept;
 };
 
 // Whether a T can report that no value arrived, and why.

@@ -7,7 +7,7 @@ namespace weft::detail {
 void poll_state::publish_to_waiter(std::uintptr_t seen) noexcept {
     for (;;) {
         WEFT_ASSERT_AT(seen != ready && seen != busy,
-                       "a poll_future that is ready is set once more", unknown_place);
+                       "a poll_future that is ready is set once more", unknown_caller);
         // A waiter that has withdrawn meanwhile leaves the word pending.
         const std::uintptr_t next = seen == pending ? ready : busy;
         const std::uintptr_t before = seen;
@@ -28,7 +28,7 @@ void poll_state::publish_to_waiter(std::uintptr_t seen) noexcept {
 
 void poll_state::refuse_second(waiter& w) noexcept {
     fail("a second one awaits a poll_future that is awaited",
-         w.of != nullptr ? w.of->info() : agent_info{}, unknown_place);
+         w.of != nullptr ? w.of->info() : agent_info{}, unknown_caller);
 }
 
 }  // namespace weft::detail

@@ -148,19 +148,19 @@ class [[nodiscard]] poll_task : public poll_future<detail::polled_t<A>, detail::
 public:
     explicit poll_task(A&& a) : future(std::forward<A>(a)) {}
 
-    bool poll(std::source_location place = std::source_location::current()) {
-        return expect_first(place), future::poll();
+    bool poll(std::source_location caller = std::source_location::current()) {
+        return expect_first(caller), future::poll();
     }
-    bool ready(std::source_location place = std::source_location::current()) {
-        return expect_first(place), future::ready();
+    bool ready(std::source_location caller = std::source_location::current()) {
+        return expect_first(caller), future::ready();
     }
     // The awaited operation itself marks whether its event comes from outside.
     bool start(waiter& w) noexcept { return this->start_wait(w, false); }
 
 private:
-    void expect_first(std::source_location place) {
+    void expect_first(std::source_location caller) {
         WEFT_ASSERT_AT(this->asked_ || !this->data().begun(),
-                       "a poll_task has given its value away", place);
+                       "a poll_task has given its value away", caller);
     }
 };
 template <class A>

@@ -53,7 +53,8 @@ void forget(identity& i) noexcept {
 
 void forget_detached(identity& i) noexcept {
     if (i.lacks_memory)
-        fail("out of memory: no room for a detached fiber to begin", i.core->info(), unknown_place);
+        fail("out of memory: no room for a detached fiber to begin", i.core->info(),
+             unknown_caller);
     forget(i);
 }
 

@@ -25,7 +25,7 @@ int weft_barrier_destroy(weft_barrier_t* barrier) {
 int weft_barrier_wait(weft_barrier_t* barrier) {
     if (barrier->state_ != detail::in_place_state::made) return EINVAL;
     barrier_core& b = *detail::room_of<barrier_core>(*barrier);
-    const barrier_core::arrival mine = b.arrive(1, 0, unknown_place);
+    const barrier_core::arrival mine = b.arrive(1, 0, unknown_caller);
     if (mine.last) {
         b.complete();
         return WEFT_BARRIER_SERIAL_FIBER;

@@ -12,13 +12,13 @@ extern "C" {
 void weft_exit(void* value) {
     const detail::caller* const c = detail::find_caller();
     if (c == nullptr || c->id == WEFT_NULL)
-        fail("weft_exit outside of a fiber of weft_create or weft_run", {}, unknown_place);
+        fail("weft_exit outside of a fiber of weft_create or weft_run", {}, unknown_caller);
 #if WEFT_EXCEPTIONS
     const detail::may_end_here ends;
     throw detail::exit_request{value};
 #else
     static_cast<void>(value);
-    fail("weft_exit in a build without exceptions", {}, unknown_place);
+    fail("weft_exit in a build without exceptions", {}, unknown_caller);
 #endif
 }
 
@@ -75,7 +75,7 @@ void weft_cleanup_enter_(weft_cleanup* here, void (*routine)(void*), void* arg) 
         c.cleanups = here;
 #if WEFT_EXCEPTIONS
     } catch (const std::bad_alloc&) {
-        fail("no memory for the first weft_cleanup_push of a fiber", {}, unknown_place);
+        fail("no memory for the first weft_cleanup_push of a fiber", {}, unknown_caller);
     }
 #endif
 }

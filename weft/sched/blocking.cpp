@@ -36,7 +36,7 @@ blocking_pool& default_blocking_pool() noexcept {
 
 blocking_pool::~blocking_pool() {
     std::unique_lock held(lock_);
-    WEFT_ASSERT_AT(queue_.empty(), "destruction of a pool that has waiters", unknown_place);
+    WEFT_ASSERT_AT(queue_.empty(), "destruction of a pool that has waiters", unknown_caller);
     ending_ = true;
     more_.notify_all();
     while (thread_count_ != 0) less_.wait(held);

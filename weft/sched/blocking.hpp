@@ -189,9 +189,9 @@ template <std::invocable F>
 
 template <std::invocable F>
 decltype(auto) run_blocking(F&& f, blocking_pool& pool = default_blocking_pool(),
-                            std::source_location place = std::source_location::current()) {
+                            std::source_location caller = std::source_location::current()) {
     auto op = async_run_blocking(std::forward<F>(f), pool);
-    return detail::block_for(op, place);
+    return detail::block_for(op, caller);
 }
 
 }  // namespace weft

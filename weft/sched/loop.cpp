@@ -42,11 +42,11 @@ loop::loop(std::unique_ptr<driver> d)
 
 loop::~loop() {
     WEFT_ASSERT_AT(!running_in_this_thread(), "destruction of a loop by what it runs",
-                   unknown_place);
+                   unknown_caller);
     if (running_.load(std::memory_order_acquire))  // pairs with ~run_by
-        fail("destruction of a loop that another thread runs", {}, unknown_place);
+        fail("destruction of a loop that another thread runs", {}, unknown_caller);
     kill_all();
-    WEFT_ASSERT_AT(timers_.empty(), "destruction of a loop with timers in it", unknown_place);
+    WEFT_ASSERT_AT(timers_.empty(), "destruction of a loop with timers in it", unknown_caller);
 }
 
 bool loop::adopt(driver* d) noexcept {
@@ -61,7 +61,7 @@ bool loop::adopt(driver* d) noexcept {
 
 WEFT_ALWAYS_INLINE void loop::put_last(entry e) noexcept {
     if (!ready_.try_push_back(e)) [[unlikely]]
-        fail("out of memory: no room for what is ready to run", {}, unknown_place);
+        fail("out of memory: no room for what is ready to run", {}, unknown_caller);
 }
 
 void loop::post(runnable& r) noexcept {
@@ -370,8 +370,8 @@ bool loop::sleep(time_point until) noexcept {
     return can_end;
 }
 
-void loop::run(place at) {
-    const run_by run(*this, at);
+void loop::run(std::source_location caller) {
+    const run_by run(*this, caller);
     time_point patience = never;  // until then it waits without an expected event
     bool outside = false;         // an event is expected that needs no deadline
     for (;;) {
@@ -383,7 +383,7 @@ void loop::run(place at) {
             outside = false;
             continue;
         }
-        expect_own_process(at);
+        expect_own_process(caller);
         time_point until = next_due();
         const bool blocked = until == never && living_.count() != 0;
         if (until == never && !blocked && posted_.empty()) return;
@@ -409,8 +409,8 @@ void loop::run(place at) {
     }
 }
 
-bool loop::run_once(time_point until, place at) {
-    const run_by run(*this, at);
+bool loop::run_once(time_point until, std::source_location caller) {
+    const run_by run(*this, caller);
     bool ran = run_round() != 0;
     // Acquire: pairs with stop().
     while (!ran && !stop_.exchange(false, std::memory_order_acquire) && !take_wake()) {
@@ -423,8 +423,8 @@ bool loop::run_once(time_point until, place at) {
     return ran;
 }
 
-std::size_t loop::run_until_idle(time_point until, place at) {
-    const run_by run(*this, at);
+std::size_t loop::run_until_idle(time_point until, std::source_location caller) {
+    const run_by run(*this, caller);
     turns_until_ = until;
     look_who_observes();
     std::size_t turns = 0;
@@ -465,12 +465,12 @@ bool loop::take_wake() noexcept {
            woken_.exchange(false, std::memory_order_acquire);
 }
 
-loop::run_by::run_by(loop& l, place at) noexcept : loop_(l) {
-    if (l.running_in_this_thread()) fail("a loop is run by what it runs", {}, at);
+loop::run_by::run_by(loop& l, std::source_location caller) noexcept : loop_(l) {
+    if (l.running_in_this_thread()) fail("a loop is run by what it runs", {}, caller);
     // Acquire: pairs with the release of the thread that ran the loop before.
     if (l.running_.exchange(true, std::memory_order_acquire))
-        fail("a loop is run by two at once", {}, at);
-    l.expect_own_process(at);
+        fail("a loop is run by two at once", {}, caller);
+    l.expect_own_process(caller);
 }
 
 // A thread that sleeps on native_handle() next must be woken. So past wakes are forgotten, and then
@@ -483,9 +483,9 @@ loop::run_by::~run_by() {
     loop_.running_.store(false, std::memory_order_release);
 }
 
-void loop::expect_own_process(place at) const noexcept {
+void loop::expect_own_process(std::source_location caller) const noexcept {
     if (fork_count() != fork_count_)
-        fail("a loop goes on in a forked process: make one there, or exec", {}, at);
+        fail("a loop goes on in a forked process: make one there, or exec", {}, caller);
 }
 
 unsigned loop::fork_count() noexcept {

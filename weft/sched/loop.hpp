@@ -89,8 +89,6 @@ public:
 };
 
 class loop final : public executor {
-    using place = std::source_location;  // of the caller, for messages
-
 public:
     loop();  // with a driver_futex
     explicit loop(std::unique_ptr<driver> d);
@@ -101,18 +99,19 @@ public:
     // Runs until stop(); or until nothing is ready, posted or armed and no flow is live; or where
     // the driver says that no event can ever come. Reports what may be a deadlock (see
     // on_deadlock).
-    void run(place at = place::current());
+    void run(std::source_location caller = std::source_location::current());
 
     // Runs what is ready. If nothing is, waits for something until `until`, stop() or wake(), and
     // runs it. Returns whether anything ran. For a program that has an event loop of its own:
     // run_once(now()) does not wait.
-    bool run_once(time_point until, place at = place::current());
+    bool run_once(time_point until, std::source_location caller = std::source_location::current());
 
     // Runs all that is ready and all that becomes ready by it, due timers included, without
     // waiting. Returns the number of turns and timers. For a caller with a time budget, as in a
     // frame of a game: the turn in which `until` comes is the last, the rest is ready for the next
     // call, and one turn is made however late it is.
-    std::size_t run_until_idle(time_point until = never, place at = place::current());
+    std::size_t run_until_idle(time_point until = never,
+                               std::source_location caller = std::source_location::current());
 
     // Ends the present run() or run_once(), or the next one: when called by what the loop runs,
     // after the present turn; from another thread, soon. Any thread.
@@ -244,14 +243,14 @@ private:
     void report_deadlock() noexcept;
     static void print_deadlock(loop&) noexcept;
     static unsigned fork_count() noexcept;
-    void expect_own_process(place at) const noexcept;
+    void expect_own_process(std::source_location caller) const noexcept;
     void tell(atomic<bool>& what) noexcept;
     bool take_wake() noexcept;
 
     // One run at a time. Between two runs, each post wakes the driver.
     class run_by {
     public:
-        run_by(loop& l, place at) noexcept;
+        run_by(loop& l, std::source_location caller) noexcept;
         run_by(const run_by&) = delete;
         ~run_by();
 

@@ -365,11 +365,11 @@ pool::pool(pool_options options) {
 
 pool::~pool() {
     WEFT_ASSERT_AT(!running_in_this_thread(), "destruction of a pool by what it runs",
-                   unknown_place);
+                   unknown_caller);
     core_->end();
     // Relaxed: a thread that made or ended a strand has been joined, or is the caller.
     if (core_->strand_count.load(std::memory_order_relaxed) != 0)
-        fail("destruction of a pool while there are strands in it", {}, unknown_place);
+        fail("destruction of a pool while there are strands in it", {}, unknown_caller);
 }
 
 void pool::schedule(runnable& r) noexcept {
@@ -409,8 +409,8 @@ void pool::count_strand_flow(int more) noexcept {
     core_->strand_flow_count.fetch_add(more, std::memory_order_relaxed);
 }
 
-void pool::wait_until_idle(std::source_location place) {
-    WEFT_ASSERT_AT(!running_in_this_thread(), "a pool is waited for by what it runs", place);
+void pool::wait_until_idle(std::source_location caller) {
+    WEFT_ASSERT_AT(!running_in_this_thread(), "a pool is waited for by what it runs", caller);
     static_cast<void>(core_->wait_until_quiet(never));
 }
 

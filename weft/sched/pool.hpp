@@ -96,7 +96,7 @@ public:
 
     // Blocks the calling thread, which is none of the pool's, until no flow is live in the pool and
     // nothing is left to start.
-    void wait_until_idle(std::source_location place = std::source_location::current());
+    void wait_until_idle(std::source_location caller = std::source_location::current());
 
     // Since the pool was made; each count by itself is exact once the pool is idle.
     pool_stats stats() const noexcept;

@@ -61,7 +61,7 @@ private:
     bool end_turn() noexcept;
     void put_last(ready_turn t) noexcept {
         if (!ready.try_push_back(t)) [[unlikely]]
-            fail("out of memory: no room for what is ready to run", {}, unknown_place);
+            fail("out of memory: no room for what is ready to run", {}, unknown_caller);
     }
     void take_posted() noexcept;
     void fire_due() noexcept;
@@ -246,12 +246,12 @@ void strand::core::end() noexcept {
         const std::lock_guard held(queue);
         if (is_idle()) return;
     }
-    if (running_in_this_thread()) fail("a strand is destroyed by what it runs", {}, unknown_place);
+    if (running_in_this_thread()) fail("a strand is destroyed by what it runs", {}, unknown_caller);
     const flow* const f = detail::flow_here();
     if (f != nullptr && f->ending) return seize();
     if (f == nullptr || f->kind->suspend == nullptr)
         fail("a strand is destroyed in a coroutine, while something lives in it: it cannot wait",
-             {}, unknown_place);
+             {}, unknown_caller);
     post(end_order.node);
     const shield from_our_own_stop;
     await(idle_operation(*this));
@@ -297,7 +297,7 @@ bool strand::idle_operation::ready() noexcept {
 
 bool strand::idle_operation::start(waiter& w) noexcept {
     if (core_->running_in_this_thread())
-        fail("a strand is waited for by what it runs", {}, unknown_place);
+        fail("a strand is waited for by what it runs", {}, unknown_caller);
     node_.owner = &w;
     w.enlist("the end of what lives in a strand", core_, this, [](waiter& me) noexcept {
         auto& self = me.operation<idle_operation>();

@@ -68,7 +68,7 @@ public:
 
     // Waits until no flow is live in it, and nothing is left to run. Not for what it runs itself.
     // Throws stopped.
-    void wait_until_idle(std::source_location place = std::source_location::current());
+    void wait_until_idle(std::source_location caller = std::source_location::current());
     [[nodiscard]] idle_operation async_wait_until_idle() noexcept;
 
 private:
@@ -92,8 +92,8 @@ private:
     wait_node node_;
 };
 
-inline void strand::wait_until_idle(std::source_location place) {
-    await(async_wait_until_idle(), place);
+inline void strand::wait_until_idle(std::source_location caller) {
+    await(async_wait_until_idle(), caller);
 }
 
 }  // namespace weft

@@ -81,7 +81,7 @@ virtual_loop::virtual_loop(std::uint64_t seed)
         std::fprintf(stderr, "weft: deadlock under WEFT_SEED=%llu; these wait:\n",
                      static_cast<unsigned long long>(static_cast<lot*>(l.chooser())->seed));
         l.print_waiting(2);
-        fail("deadlock in a virtual loop", {}, unknown_place);
+        fail("deadlock in a virtual loop", {}, unknown_caller);
     });
 }
 

@@ -38,7 +38,7 @@ public:
 
     void release(stack s) noexcept {
         WEFT_ASSERT_AT(out_ && s == whole_,
-                       "release of a stack that this buffer_stack has not given", unknown_place);
+                       "release of a stack that this buffer_stack has not given", unknown_caller);
         detail::unpoison_stack(s);
         out_ = false;
     }

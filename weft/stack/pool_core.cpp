@@ -26,7 +26,7 @@ constinit std::atomic<std::size_t> listed{0};
 pool_core::~pool_core() {
     clear();
     WEFT_ASSERT_AT(alive_count() == 0, "destruction of a stack_pool whose stacks are in use",
-                   unknown_place);
+                   unknown_caller);
     cache_registry::forget(*this);
     os.free(list_);
 }
@@ -162,7 +162,7 @@ WEFT_COLD stack pool_core::acquire_slowly(thread_cache* c) noexcept {
 // The thread has no cache, or the cache is full or recalled, or the stack is not of the present
 // size.
 WEFT_COLD void pool_core::release_slowly(thread_cache* c, stack s) noexcept {
-    WEFT_ASSERT_AT(s, "release of an empty stack", unknown_place);
+    WEFT_ASSERT_AT(s, "release of an empty stack", unknown_caller);
     if (c == nullptr) c = cache_registry::make(*this);
     const std::lock_guard held(lock_);
     note_peak();

@@ -97,7 +97,7 @@ struct slab_stack::place {
 
 slab_stack::~slab_stack() {
     WEFT_ASSERT_AT(out_count_ == 0, "destruction of a stack allocator whose stacks are in use",
-                   unknown_place);
+                   unknown_caller);
     while (slab_count_ != 0 && remove_slab(*slabs_[slab_count_ - 1])) continue;
     detail::os.free(slabs_);
 }
@@ -296,7 +296,7 @@ slab_stack::place slab_stack::find(stack s) const noexcept {
         if (in->slots()[i].out && in->stack_of(i) == s) return {in, i};
     }
     fail("release of a stack that is not out of this allocator (a stranger's, or released twice)",
-         {}, unknown_place);
+         {}, unknown_caller);
 }
 
 }  // namespace weft

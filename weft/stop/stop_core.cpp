@@ -25,7 +25,7 @@ stop_core::~stop_core() {
     // would race with the destructor; the owner of the source must rule that out.
     if (state_.is_untouched()) {
         WEFT_ASSERT_AT(first_ == nullptr, "destruction of a stop source that has callbacks",
-                       unknown_place);
+                       unknown_caller);
         return;
     }
     const char* const here = &this_stop_thread();
@@ -36,10 +36,10 @@ stop_core::~stop_core() {
         state_.lock();
     }
     WEFT_ASSERT_AT(first_ == nullptr, "destruction of a stop source that has callbacks",
-                   unknown_place);
+                   unknown_caller);
     if (request_ != nullptr) {  // from within a callback: the request continues without this core
         WEFT_ASSERT_AT(request_->top == this, "destruction of a stop source before its child",
-                       unknown_place);
+                       unknown_caller);
         request_->top = below_;  // I3
     }
 }

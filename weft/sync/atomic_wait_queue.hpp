@@ -61,7 +61,7 @@ public:
     atomic_wait_queue& operator=(const atomic_wait_queue&) = delete;
     ~atomic_wait_queue() {
         WEFT_ASSERT_AT((load() & waiters) == 0, "an object is destroyed while it has waiters",
-                       unknown_place);
+                       unknown_caller);
     }
 
     // The whole word. Acquire: pairs with change() and unlock().

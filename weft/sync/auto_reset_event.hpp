@@ -25,19 +25,19 @@ public:
     void reset() noexcept { permits_.clear(); }
 
     // Throws stopped.
-    void wait(std::source_location place = std::source_location::current()) {
-        if (!try_wait()) await(async_wait(), place);
+    void wait(std::source_location caller = std::source_location::current()) {
+        if (!try_wait()) await(async_wait(), caller);
     }
     [[nodiscard]] bool try_wait() noexcept { return permits_.try_acquire(); }
     // True: the event was set. False: the deadline came first. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline,
-                                  std::source_location place = std::source_location::current()) {
-        return await(async_wait_until(deadline), place);
+                                  std::source_location caller = std::source_location::current()) {
+        return await(async_wait_until(deadline), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d,
-                                std::source_location place = std::source_location::current()) {
-        return wait_until(after(now(), d), place);
+                                std::source_location caller = std::source_location::current()) {
+        return wait_until(after(now(), d), caller);
     }
 
     detail::acquire_operation async_wait() noexcept { return detail::acquire_operation(permits_); }

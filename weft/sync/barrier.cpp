@@ -3,9 +3,9 @@
 namespace weft::detail {
 
 barrier_core::arrival barrier_core::arrive(std::size_t n, std::size_t leave,
-                                           std::source_location place) noexcept {
+                                           std::source_location caller) noexcept {
     const phase p = queue_.lock();
-    WEFT_ASSERT_AT(n <= missing_, "more arrive at a barrier than it expects", place);
+    WEFT_ASSERT_AT(n <= missing_, "more arrive at a barrier than it expects", caller);
     missing_ -= n;
     expected_ -= leave;
     const bool last = missing_ == 0;

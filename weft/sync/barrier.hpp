@@ -36,7 +36,7 @@ public:
         phase in;
         bool last;  // the caller completes the phase, by complete()
     };
-    arrival arrive(std::size_t n, std::size_t leave, std::source_location place) noexcept;
+    arrival arrive(std::size_t n, std::size_t leave, std::source_location caller) noexcept;
     void complete() noexcept;
     bool is_over(phase p) const noexcept { return queue_.value() != p; }
 
@@ -90,30 +90,30 @@ public:
     static constexpr std::ptrdiff_t max() noexcept { return PTRDIFF_MAX; }
 
     explicit barrier(std::ptrdiff_t expected, Completion f = Completion(),
-                     std::source_location place = std::source_location::current())
+                     std::source_location caller = std::source_location::current())
         : core_(static_cast<std::size_t>(expected)), complete_(std::move(f)) {
-        WEFT_ASSERT_AT(expected >= 0, "a barrier for fewer than none", place);
+        WEFT_ASSERT_AT(expected >= 0, "a barrier for fewer than none", caller);
     }
     barrier(const barrier&) = delete;
     barrier& operator=(const barrier&) = delete;
 
     // Aborts if more arrivals come than are expected.
     arrival_token arrive(std::ptrdiff_t n = 1,
-                         std::source_location place = std::source_location::current()) {
-        WEFT_ASSERT_AT(n > 0, "arrival of less than one at a barrier", place);
-        return arrival_token(enter(static_cast<std::size_t>(n), 0, place));
+                         std::source_location caller = std::source_location::current()) {
+        WEFT_ASSERT_AT(n > 0, "arrival of less than one at a barrier", caller);
+        return arrival_token(enter(static_cast<std::size_t>(n), 0, caller));
     }
     // Arrives, and lowers the expected count of the later phases by one.
-    void arrive_and_drop(std::source_location place = std::source_location::current()) {
-        enter(1, 1, place);
+    void arrive_and_drop(std::source_location caller = std::source_location::current()) {
+        enter(1, 1, caller);
     }
 
     // Throw stopped.
-    void wait(arrival_token t, std::source_location place = std::source_location::current()) {
-        if (!core_.is_over(t.phase)) await(async_wait(t), place);
+    void wait(arrival_token t, std::source_location caller = std::source_location::current()) {
+        if (!core_.is_over(t.phase)) await(async_wait(t), caller);
     }
-    void arrive_and_wait(std::source_location place = std::source_location::current()) {
-        wait(arrive(1, place), place);
+    void arrive_and_wait(std::source_location caller = std::source_location::current()) {
+        wait(arrive(1, caller), caller);
     }
 
     detail::barrier_operation async_wait(arrival_token t) noexcept {
@@ -121,14 +121,14 @@ public:
     }
     // The caller has arrived when this function returns, before the operation is awaited.
     detail::barrier_operation async_arrive_and_wait(
-        std::source_location place = std::source_location::current()) {
-        return async_wait(arrive(1, place));
+        std::source_location caller = std::source_location::current()) {
+        return async_wait(arrive(1, caller));
     }
 
 private:
     detail::barrier_core::phase enter(std::size_t n, std::size_t leave,
-                                      std::source_location place) {
-        const auto a = core_.arrive(n, leave, place);
+                                      std::source_location caller) {
+        const auto a = core_.arrive(n, leave, caller);
         if (a.last) {
             complete_();
             core_.complete();

@@ -4,8 +4,9 @@
 
 namespace weft::detail {
 
-broadcast_core::broadcast_core(std::size_t capacity, std::source_location at) : ring_(capacity) {
-    WEFT_ASSERT_AT(capacity != 0, "a broadcast that keeps no item", at);
+broadcast_core::broadcast_core(std::size_t capacity, std::source_location caller)
+    : ring_(capacity) {
+    WEFT_ASSERT_AT(capacity != 0, "a broadcast that keeps no item", caller);
 }
 
 void broadcast_core::enter(place& p) noexcept {
@@ -66,13 +67,13 @@ broadcast_core::outcome broadcast_core::start(place& p, item& into, queue_node& 
 }
 
 bool broadcast_wait::ready() noexcept {
-    WEFT_ASSERT_AT(!place_->waits, "two wait at one receiver of a broadcast", unknown_place);
+    WEFT_ASSERT_AT(!place_->waits, "two wait at one receiver of a broadcast", unknown_caller);
     outcome_ = core_->try_recv(*place_, item_);
     return outcome_ != broadcast_core::outcome::none;
 }
 
 bool broadcast_wait::start(waiter& w) noexcept {
-    WEFT_ASSERT_AT(!place_->waits, "two wait at one receiver of a broadcast", unknown_place);
+    WEFT_ASSERT_AT(!place_->waits, "two wait at one receiver of a broadcast", unknown_caller);
     enlisted_ = place_->waits = true;
     outcome_ = core_->start(*place_, item_, node_, w);
     return outcome_ == broadcast_core::outcome::none;

@@ -36,7 +36,7 @@ class broadcast_core {
 public:
     using item = std::shared_ptr<const void>;
 
-    broadcast_core(std::size_t capacity, std::source_location at);
+    broadcast_core(std::size_t capacity, std::source_location caller);
 
     // The position of one receiver.
     struct place {
@@ -117,8 +117,8 @@ public:
 
     // Throws bad_alloc.
     explicit broadcast(std::size_t capacity,
-                       std::source_location place = std::source_location::current())
-        : core_(capacity, place) {}
+                       std::source_location caller = std::source_location::current())
+        : core_(capacity, caller) {}
 
     // Never waits. Error: errc::closed. Throws bad_alloc.
     result<void> send(T item) {
@@ -135,17 +135,17 @@ public:
         receiver& operator=(const receiver&) = delete;
 
         // Errors: errc::closed, after the last item; lagged; operation_canceled; timed_out.
-        result<T> recv(std::source_location place = std::source_location::current()) {
-            return await(async_recv(), place);
+        result<T> recv(std::source_location caller = std::source_location::current()) {
+            return await(async_recv(), caller);
         }
         result<T> recv_until(time_point deadline,
-                             std::source_location place = std::source_location::current()) {
-            return await(async_recv_until(deadline), place);
+                             std::source_location caller = std::source_location::current()) {
+            return await(async_recv_until(deadline), caller);
         }
         template <class Rep, class Period>
         result<T> recv_for(std::chrono::duration<Rep, Period> d,
-                           std::source_location place = std::source_location::current()) {
-            return recv_until(after(now(), d), place);
+                           std::source_location caller = std::source_location::current()) {
+            return recv_until(after(now(), d), caller);
         }
         // Errors: closed, lagged, resource_unavailable_try_again.
         result<T> try_recv() {

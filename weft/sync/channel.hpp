@@ -183,13 +183,13 @@ public:
         return send_waiting(std::move(item));
     }
     result<void> send_until(T item, time_point deadline,
-                            std::source_location place = std::source_location::current()) {
-        return await(async_send_until(std::move(item), deadline), place);
+                            std::source_location caller = std::source_location::current()) {
+        return await(async_send_until(std::move(item), deadline), caller);
     }
     template <class Rep, class Period>
     result<void> send_for(T item, std::chrono::duration<Rep, Period> d,
-                          std::source_location place = std::source_location::current()) {
-        return send_until(std::move(item), after(now(), d), place);
+                          std::source_location caller = std::source_location::current()) {
+        return send_until(std::move(item), after(now(), d), caller);
     }
     // On failure the item is unchanged. Errors: closed, resource_unavailable_try_again.
     result<void> try_send(T&& item) noexcept {
@@ -217,13 +217,13 @@ public:
         return item;
     }
     result<T> recv_until(time_point deadline,
-                         std::source_location place = std::source_location::current()) {
-        return await(async_recv_until(deadline), place);
+                         std::source_location caller = std::source_location::current()) {
+        return await(async_recv_until(deadline), caller);
     }
     template <class Rep, class Period>
     result<T> recv_for(std::chrono::duration<Rep, Period> d,
-                       std::source_location place = std::source_location::current()) {
-        return recv_until(after(now(), d), place);
+                       std::source_location caller = std::source_location::current()) {
+        return recv_until(after(now(), d), caller);
     }
     result<T> try_recv() { return detail::try_recv<T>(core_); }
 

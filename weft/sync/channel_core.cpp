@@ -53,7 +53,7 @@ channel_core::channel_core(const item_type& type, std::size_t capacity, void* ro
 
 channel_core::~channel_core() {
     WEFT_ASSERT_AT(receivers_.empty() && senders_.empty() && watchers_.empty(),
-                   "a channel is destroyed while it has waiters", unknown_place);
+                   "a channel is destroyed while it has waiters", unknown_caller);
     for (; count_ != 0; --count_, ++first_) type_.destroy(at(first_));
     if (own_room_) free_room(type_, room_);
 }

@@ -9,8 +9,8 @@ namespace detail {
 void notice::hand_on() noexcept { condition->notify_one(); }
 
 condition_awaiter::condition_awaiter(condition_variable& c, std::unique_lock<mutex>& lock,
-                                     time_point until, std::source_location place) noexcept
-    : frame{notified, drop}, lock_(lock), until_(until), place_(place), notice_(c) {}
+                                     time_point until, std::source_location caller) noexcept
+    : frame{notified, drop}, lock_(lock), until_(until), caller_(caller), notice_(c) {}
 
 condition_awaiter::~condition_awaiter() {
     for_lock_.reset();  // before the shield is lowered, so that no stop can end the second wait
@@ -22,7 +22,7 @@ waiter& condition_awaiter::make(std::optional<waiter>& w) noexcept {
 }
 
 bool condition_awaiter::await_suspend(std::coroutine_handle<> h) {
-    WEFT_ASSERT_AT(lock_.owns_lock(), "a wait for a condition without its mutex", place_);
+    WEFT_ASSERT_AT(lock_.owns_lock(), "a wait for a condition without its mutex", caller_);
     awaiting_ = h;
     flow_ = current_flow();
     waiter& w = make(for_notice_);
@@ -34,7 +34,7 @@ bool condition_awaiter::await_suspend(std::coroutine_handle<> h) {
     }
     // The unique_lock owns nothing during the wait, because the frame may be destroyed.
     mutex_ = lock_.release();
-    notice_.condition->enlist_and_release(notice_, w, *mutex_, place_);
+    notice_.condition->enlist_and_release(notice_, w, *mutex_, caller_);
     w.begin_wait(until_);
     return true;
 }
@@ -51,7 +51,7 @@ bool condition_awaiter::begin_lock() {
         flow_->raise_shield();  // no stop ends the second wait
         shielded_ = true;
     }
-    lock_operation& op = locking_.emplace(*mutex_, place_);
+    lock_operation& op = locking_.emplace(*mutex_, caller_);
     if (op.ready()) return false;
     waiter& w = make(for_lock_);
     w.handle = awaiting_;
@@ -102,17 +102,17 @@ void condition_variable::notify(detail::notice& n) noexcept {
 }
 
 void condition_variable::enlist_and_release(detail::notice& n, waiter& w, mutex& m,
-                                            std::source_location place) noexcept {
+                                            std::source_location caller) noexcept {
     queue_.lock();
     n.enlist(w, queue_, "a condition");
     queue_.unlock(0);
-    m.unlock(place);
+    m.unlock(caller);
 }
 
 std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_point until,
-                                         stop_token token, std::source_location place) {
-    WEFT_ASSERT_AT(lock.owns_lock(), "a wait for a condition without its mutex", place);
-    flow& f = detail::blocking_flow(place);
+                                         stop_token token, std::source_location caller) {
+    WEFT_ASSERT_AT(lock.owns_lock(), "a wait for a condition without its mutex", caller);
+    flow& f = detail::blocking_flow(caller);
     struct wait {
         detail::notice n;
         waiter w;
@@ -125,7 +125,7 @@ std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_poi
     if (w.may_begin(false, true)) {
         // The unique_lock owns nothing during the wait, because the fiber may be killed.
         mutex& m = *lock.release();
-        enlist_and_release(n, w, m, place);
+        enlist_and_release(n, w, m, caller);
         detail::refuse_on_shared_stack(this, "a condition_variable lies on a shared stack");
         {
             const auto wake_it = [this, &n](stop_reason) noexcept { notify(n); };
@@ -134,7 +134,7 @@ std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_poi
             w.park(until);
         }
         const shield from_a_second_stop;
-        m.lock(place);
+        m.lock(caller);
         lock = std::unique_lock(m, std::adopt_lock);
         n.given = false;
     }

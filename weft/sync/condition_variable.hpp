@@ -51,7 +51,7 @@ struct notice : queue_node {
 class condition_awaiter : frame {
 public:
     condition_awaiter(condition_variable& c, std::unique_lock<mutex>& lock, time_point until,
-                      std::source_location place) noexcept;
+                      std::source_location caller) noexcept;
     condition_awaiter(const condition_awaiter&) = delete;
     condition_awaiter& operator=(const condition_awaiter&) = delete;
     ~condition_awaiter();
@@ -72,7 +72,7 @@ private:
     std::unique_lock<mutex>& lock_;
     mutex* mutex_ = nullptr;  // while the mutex is released
     const time_point until_;
-    const std::source_location place_;  // of the call, for messages
+    const std::source_location caller_;  // of the call, for messages
     wait_status status_ = wait_status::woken;
     stop_reason reason_ = stop_reason::none;
     std::coroutine_handle<> awaiting_;
@@ -101,17 +101,17 @@ template <class Result>
 class [[nodiscard]] condition_wait {
 public:
     condition_wait(condition_variable& c, std::unique_lock<mutex>& lock, time_point until,
-                   std::source_location place) noexcept
-        : condition_(&c), lock_(&lock), until_(until), place_(place) {}
+                   std::source_location caller) noexcept
+        : condition_(&c), lock_(&lock), until_(until), caller_(caller) {}
     typed_condition_awaiter<Result> operator co_await() const noexcept {
-        return {*condition_, *lock_, until_, place_};
+        return {*condition_, *lock_, until_, caller_};
     }
 
 private:
     condition_variable* condition_;
     std::unique_lock<mutex>* lock_;
     time_point until_;
-    std::source_location place_;
+    std::source_location caller_;
 };
 
 }  // namespace detail
@@ -127,81 +127,81 @@ public:
 
     // All waits throw stopped, with the mutex held.
     void wait(std::unique_lock<mutex>& lock,
-              std::source_location place = std::source_location::current()) {
-        wait_until(lock, never, place);
+              std::source_location caller = std::source_location::current()) {
+        wait_until(lock, never, caller);
     }
     template <class Predicate>
     void wait(std::unique_lock<mutex>& lock, Predicate p,
-              std::source_location place = std::source_location::current()) {
-        while (!p()) wait(lock, place);
+              std::source_location caller = std::source_location::current()) {
+        while (!p()) wait(lock, caller);
     }
 
     std::cv_status wait_until(std::unique_lock<mutex>& lock, time_point deadline,
-                              std::source_location place = std::source_location::current()) {
-        return block(lock, deadline, stop_token(), place);
+                              std::source_location caller = std::source_location::current()) {
+        return block(lock, deadline, stop_token(), caller);
     }
     // Returns the predicate's last value.
     template <class Predicate>
     bool wait_until(std::unique_lock<mutex>& lock, time_point deadline, Predicate p,
-                    std::source_location place = std::source_location::current()) {
+                    std::source_location caller = std::source_location::current()) {
         while (!p())
-            if (wait_until(lock, deadline, place) == std::cv_status::timeout) return p();
+            if (wait_until(lock, deadline, caller) == std::cv_status::timeout) return p();
         return true;
     }
     template <class Rep, class Period>
     std::cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> d,
-                            std::source_location place = std::source_location::current()) {
-        return wait_until(lock, after(now(), d), place);
+                            std::source_location caller = std::source_location::current()) {
+        return wait_until(lock, after(now(), d), caller);
     }
     template <class Rep, class Period, class Predicate>
     bool wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> d, Predicate p,
-                  std::source_location place = std::source_location::current()) {
-        return wait_until(lock, after(now(), d), std::move(p), place);
+                  std::source_location caller = std::source_location::current()) {
+        return wait_until(lock, after(now(), d), std::move(p), caller);
     }
 
     // A stop request of the token ends these waits too, and then they return the predicate's value
     // and do not throw.
     template <class Predicate>
     bool wait(std::unique_lock<mutex>& lock, stop_token token, Predicate p,
-              std::source_location place = std::source_location::current()) {
-        return wait_until(lock, token, never, std::move(p), place);
+              std::source_location caller = std::source_location::current()) {
+        return wait_until(lock, token, never, std::move(p), caller);
     }
     template <class Predicate>
     bool wait_until(std::unique_lock<mutex>& lock, stop_token token, time_point deadline,
-                    Predicate p, std::source_location place = std::source_location::current()) {
+                    Predicate p, std::source_location caller = std::source_location::current()) {
         while (!token.stop_requested()) {
             if (p()) return true;
-            if (block(lock, deadline, token, place) == std::cv_status::timeout) break;
+            if (block(lock, deadline, token, caller) == std::cv_status::timeout) break;
         }
         return p();
     }
     template <class Rep, class Period, class Predicate>
     bool wait_for(std::unique_lock<mutex>& lock, stop_token token,
                   std::chrono::duration<Rep, Period> d, Predicate p,
-                  std::source_location place = std::source_location::current()) {
-        return wait_until(lock, token, after(now(), d), std::move(p), place);
+                  std::source_location caller = std::source_location::current()) {
+        return wait_until(lock, token, after(now(), d), std::move(p), caller);
     }
 
     // For co_await: the first returns nothing, the second a cv_status.
     detail::condition_wait<void> async_wait(
         std::unique_lock<mutex>& lock,
-        std::source_location place = std::source_location::current()) noexcept {
-        return {*this, lock, never, place};
+        std::source_location caller = std::source_location::current()) noexcept {
+        return {*this, lock, never, caller};
     }
     detail::condition_wait<std::cv_status> async_wait_until(
         std::unique_lock<mutex>& lock, time_point deadline,
-        std::source_location place = std::source_location::current()) noexcept {
-        return {*this, lock, deadline, place};
+        std::source_location caller = std::source_location::current()) noexcept {
+        return {*this, lock, deadline, caller};
     }
 
 private:
     friend class detail::condition_awaiter;
 
     std::cv_status block(std::unique_lock<mutex>& lock, time_point until, stop_token token,
-                         std::source_location place);
+                         std::source_location caller);
     // Queues n before the mutex is unlocked, so that a notification between the two is not missed.
     void enlist_and_release(detail::notice& n, waiter& w, mutex& m,
-                            std::source_location place) noexcept;
+                            std::source_location caller) noexcept;
     void notify(detail::notice& n) noexcept;  // wakes n's waiter if it still waits
 
     detail::atomic_wait_queue queue_;

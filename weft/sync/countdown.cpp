@@ -2,24 +2,24 @@
 
 namespace weft::detail {
 
-void countdown::add(std::size_t n, std::source_location place) noexcept {
+void countdown::add(std::size_t n, std::source_location caller) noexcept {
     word v = queue_.lock();
     WEFT_ASSERT_AT(n <= most - v / unit, "a count of what is waited for grows beyond its maximum",
-                   place);
+                   caller);
     queue_.unlock(v + n * unit);
 }
 
-void countdown::remove(std::size_t n, std::source_location place) noexcept {
+void countdown::remove(std::size_t n, std::source_location caller) noexcept {
     // If the count stays above zero, or no waiter is queued, no wake is needed.
     word w = queue_.load();
     while ((w & atomic_wait_queue::busy) == 0) {
         const word v = atomic_wait_queue::value_of(w);
-        WEFT_ASSERT_AT(n <= v / unit, "a count of what is waited for falls below zero", place);
+        WEFT_ASSERT_AT(n <= v / unit, "a count of what is waited for falls below zero", caller);
         if (v == n * unit && w != v) break;
         if (queue_.change(w, w - n * unit)) return;
     }
     const word v = queue_.lock();
-    WEFT_ASSERT_AT(n <= v / unit, "a count of what is waited for falls below zero", place);
+    WEFT_ASSERT_AT(n <= v / unit, "a count of what is waited for falls below zero", caller);
     wait_list woken;
     if (v == n * unit) queue_.claim_all(woken);
     queue_.unlock(v - n * unit);

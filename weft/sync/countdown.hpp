@@ -20,19 +20,19 @@ public:
     static constexpr word unit = atomic_wait_queue::unit;
     static constexpr std::size_t most = ~word{0} / unit;
 
-    constexpr countdown(std::size_t bars, const char* what, std::source_location place) noexcept
+    constexpr countdown(std::size_t bars, const char* what, std::source_location caller) noexcept
         : queue_(bars * unit), what_(what) {
         WEFT_ASSERT_AT(bars <= most, "a count of what is waited for begins beyond its maximum",
-                       place);
+                       caller);
     }
 
     bool is_open() const noexcept { return queue_.value() == 0; }
     std::size_t bars() const noexcept { return queue_.value() / unit; }
 
-    void add(std::size_t n, std::source_location place) noexcept;  // raises the count by n
+    void add(std::size_t n, std::source_location caller) noexcept;  // raises the count by n
     // Lowers the count by n. The call that reaches zero wakes all waiters. Aborts if the count is
     // below n.
-    void remove(std::size_t n, std::source_location place) noexcept;
+    void remove(std::size_t n, std::source_location caller) noexcept;
     void set_bars(std::size_t n) noexcept;  // sets the count to n; wakes all waiters at 0
 
 private:

@@ -27,35 +27,35 @@ public:
 
     explicit counting_semaphore(
         std::ptrdiff_t desired,
-        std::source_location place = std::source_location::current()) noexcept
+        std::source_location caller = std::source_location::current()) noexcept
         : permits_(static_cast<std::size_t>(desired), static_cast<std::size_t>(LeastMax),
                    "a semaphore") {
         WEFT_ASSERT_AT(desired >= 0 && desired <= LeastMax,
-                       "a semaphore begins outside of its range", place);
+                       "a semaphore begins outside of its range", caller);
     }
     counting_semaphore(const counting_semaphore&) = delete;
     counting_semaphore& operator=(const counting_semaphore&) = delete;
 
     void release(std::ptrdiff_t update = 1,
-                 std::source_location place = std::source_location::current()) noexcept {
-        WEFT_ASSERT_AT(update >= 0, "release of a semaphore by less than nothing", place);
-        permits_.release(static_cast<std::size_t>(update), place);
+                 std::source_location caller = std::source_location::current()) noexcept {
+        WEFT_ASSERT_AT(update >= 0, "release of a semaphore by less than nothing", caller);
+        permits_.release(static_cast<std::size_t>(update), caller);
     }
     // Throws stopped.
-    void acquire(std::source_location place = std::source_location::current()) {
-        if (!try_acquire()) await(async_acquire(), place);
+    void acquire(std::source_location caller = std::source_location::current()) {
+        if (!try_acquire()) await(async_acquire(), caller);
     }
     [[nodiscard]] bool try_acquire() noexcept { return permits_.try_acquire(); }
     // False at the deadline. Throws stopped.
     [[nodiscard]] bool try_acquire_until(
-        time_point deadline, std::source_location place = std::source_location::current()) {
-        return await(async_acquire_until(deadline), place);
+        time_point deadline, std::source_location caller = std::source_location::current()) {
+        return await(async_acquire_until(deadline), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(
         std::chrono::duration<Rep, Period> d,
-        std::source_location place = std::source_location::current()) {
-        return try_acquire_until(after(now(), d), place);
+        std::source_location caller = std::source_location::current()) {
+        return try_acquire_until(after(now(), d), caller);
     }
 
     detail::acquire_operation async_acquire() noexcept {

@@ -19,36 +19,36 @@ public:
     }
 
     explicit latch(std::ptrdiff_t expected,
-                   std::source_location place = std::source_location::current()) noexcept
-        : gate_(count_of(expected, place), "a latch", place) {}
+                   std::source_location caller = std::source_location::current()) noexcept
+        : gate_(count_of(expected, caller), "a latch", caller) {}
     latch(const latch&) = delete;
     latch& operator=(const latch&) = delete;
 
     // Aborts if the count falls below zero.
     void count_down(std::ptrdiff_t n = 1,
-                    std::source_location place = std::source_location::current()) noexcept {
-        WEFT_ASSERT_AT(n >= 0, "a latch is counted down by less than nothing", place);
-        gate_.remove(static_cast<std::size_t>(n), place);
+                    std::source_location caller = std::source_location::current()) noexcept {
+        WEFT_ASSERT_AT(n >= 0, "a latch is counted down by less than nothing", caller);
+        gate_.remove(static_cast<std::size_t>(n), caller);
     }
     bool try_wait() const noexcept { return gate_.is_open(); }
     // These throw stopped.
-    void wait(std::source_location place = std::source_location::current()) {
-        if (!try_wait()) await(async_wait(), place);
+    void wait(std::source_location caller = std::source_location::current()) {
+        if (!try_wait()) await(async_wait(), caller);
     }
     void arrive_and_wait(std::ptrdiff_t n = 1,
-                         std::source_location place = std::source_location::current()) {
-        count_down(n, place);
-        wait(place);
+                         std::source_location caller = std::source_location::current()) {
+        count_down(n, caller);
+        wait(caller);
     }
     // True: the count is zero. False: the deadline came first. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline,
-                                  std::source_location place = std::source_location::current()) {
-        return await(async_wait_until(deadline), place);
+                                  std::source_location caller = std::source_location::current()) {
+        return await(async_wait_until(deadline), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d,
-                                std::source_location place = std::source_location::current()) {
-        return wait_until(after(now(), d), place);
+                                std::source_location caller = std::source_location::current()) {
+        return wait_until(after(now(), d), caller);
     }
 
     detail::countdown_operation async_wait() noexcept { return detail::countdown_operation(gate_); }
@@ -57,8 +57,8 @@ public:
     }
 
 private:
-    static std::size_t count_of(std::ptrdiff_t expected, std::source_location place) noexcept {
-        WEFT_ASSERT_AT(expected >= 0, "a latch begins outside of its range", place);
+    static std::size_t count_of(std::ptrdiff_t expected, std::source_location caller) noexcept {
+        WEFT_ASSERT_AT(expected >= 0, "a latch begins outside of its range", caller);
         return static_cast<std::size_t>(expected);
     }
 

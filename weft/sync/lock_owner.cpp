@@ -37,7 +37,7 @@ lock_owner lock_owner_without_flow() noexcept {
     return lock_owner_of(host);
 }
 
-void count_failed_try(std::source_location place) noexcept {
+void count_failed_try(std::source_location caller) noexcept {
     const flow* const f = current_flow();
     if (f == nullptr || f->kind->suspend == nullptr || current_executor() == nullptr) return;
     const std::uint64_t turns = current_executor()->turn_count();
@@ -47,23 +47,23 @@ void count_failed_try(std::source_location place) noexcept {
     line l;
     l.text("weft: try_lock has failed ").number(many_failed_tries);
     l.text(" times in one round of its loop, which the owner may need to come to its unlock: ");
-    l.agent(f->info()).text(" (").place(place).text(")").newline().write(2);
+    l.agent(f->info()).text(" (").place(caller).text(")").newline().write(2);
 }
 
-void fail_unknown(const char* rule, std::source_location place) noexcept {
+void fail_unknown(const char* rule, std::source_location caller) noexcept {
     const flow* f = current_flow();
-    fail(rule, f != nullptr ? f->info() : agent_info{}, place);
+    fail(rule, f != nullptr ? f->info() : agent_info{}, caller);
 }
 
 void fail_not_owner(const char* what, lock_owner by, const char* but, lock_owner other,
-                    std::source_location place) noexcept {
+                    std::source_location caller) noexcept {
     line rule;
     rule.text(what).text(", ").text(but).text(" ");
     if (other == 0)
         rule.text("no agent");
     else
         rule.agent(info_of(other));
-    fail(rule.terminate().data(), info_of(by), place);
+    fail(rule.terminate().data(), info_of(by), caller);
 }
 
 }  // namespace weft::detail

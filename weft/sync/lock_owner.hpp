@@ -73,14 +73,14 @@ inline void count_lock(int n) noexcept {
 // executor, one line reports the fiber and the call: the fiber may wait for an unlock that only its
 // own thread can bring, since few other flows have a turn in that iteration, or none.
 inline constexpr unsigned many_failed_tries = 10'000;
-void count_failed_try(std::source_location place) noexcept;
+void count_failed_try(std::source_location caller) noexcept;
 
 // Aborts; the message names the flow that runs here.
-[[noreturn]] void fail_unknown(const char* rule, std::source_location place) noexcept;
+[[noreturn]] void fail_unknown(const char* rule, std::source_location caller) noexcept;
 
 // Aborts. The message has `what` (an object and a rule: "unlock of a mutex"), the agent `by`,
 // and after `but` the agent `other`, if it is not 0.
 [[noreturn]] void fail_not_owner(const char* what, lock_owner by, const char* but, lock_owner other,
-                                 std::source_location place) noexcept;
+                                 std::source_location caller) noexcept;
 
 }  // namespace weft::detail

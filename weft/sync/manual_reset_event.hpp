@@ -18,7 +18,7 @@ namespace weft {
 class manual_reset_event {
 public:
     explicit manual_reset_event(bool set = false) noexcept
-        : gate_(set ? 0 : 1, "an event", unknown_place) {}
+        : gate_(set ? 0 : 1, "an event", unknown_caller) {}
     manual_reset_event(const manual_reset_event&) = delete;
     manual_reset_event& operator=(const manual_reset_event&) = delete;
 
@@ -27,18 +27,18 @@ public:
     void reset() noexcept { gate_.set_bars(1); }
 
     // Throws stopped.
-    void wait(std::source_location place = std::source_location::current()) {
-        if (!is_set()) await(async_wait(), place);
+    void wait(std::source_location caller = std::source_location::current()) {
+        if (!is_set()) await(async_wait(), caller);
     }
     // True: the event was set. False: the deadline came first. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline,
-                                  std::source_location place = std::source_location::current()) {
-        return await(async_wait_until(deadline), place);
+                                  std::source_location caller = std::source_location::current()) {
+        return await(async_wait_until(deadline), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d,
-                                std::source_location place = std::source_location::current()) {
-        return wait_until(after(now(), d), place);
+                                std::source_location caller = std::source_location::current()) {
+        return wait_until(after(now(), d), caller);
     }
 
     detail::countdown_operation async_wait() noexcept { return detail::countdown_operation(gate_); }

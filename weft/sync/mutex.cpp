@@ -5,7 +5,7 @@ namespace detail {
 
 lock_operation::~lock_operation() {
     if (node_.given) [[unlikely]]
-        mutex_->unlock_slowly(node_.as, unknown_place);  // the frame was destroyed before take()
+        mutex_->unlock_slowly(node_.as, unknown_caller);  // the frame was destroyed before take()
 }
 
 bool lock_operation::start(waiter& w, bool gives_up) noexcept {
@@ -17,7 +17,7 @@ bool lock_operation::start(waiter& w, bool gives_up) noexcept {
         return false;
     }
     if (held == me && me != anonymous_owner && !gives_up) [[unlikely]]
-        fail_not_owner("lock of a mutex", me, "which is held by", held, place_);
+        fail_not_owner("lock of a mutex", me, "which is held by", held, caller_);
     node_.as = me;
     node_.enlist(w, mutex_->queue_, "a mutex");
     mutex_->queue_.unlock(held);
@@ -26,12 +26,12 @@ bool lock_operation::start(waiter& w, bool gives_up) noexcept {
 
 }  // namespace detail
 
-void mutex::lock_slowly(std::source_location place) { await(async_lock(place), place); }
+void mutex::lock_slowly(std::source_location caller) { await(async_lock(caller), caller); }
 
-bool mutex::unlock_slowly(detail::lock_owner me, std::source_location place) noexcept {
+bool mutex::unlock_slowly(detail::lock_owner me, std::source_location caller) noexcept {
     const detail::lock_owner held = queue_.lock();
     if (held != me && held != detail::anonymous_owner) [[unlikely]]
-        detail::fail_not_owner("unlock of a mutex", me, "which is held by", held, place);
+        detail::fail_not_owner("unlock of a mutex", me, "which is held by", held, caller);
     auto* next = static_cast<detail::lock_operation::node*>(queue_.claim_first());
     if (next != nullptr) next->given = true;
     queue_.unlock(next != nullptr ? next->as : 0);

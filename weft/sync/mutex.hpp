@@ -39,9 +39,10 @@ class [[nodiscard]] lock_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    lock_operation(mutex& m, std::source_location place) noexcept : mutex_(&m), place_(place) {}
+    lock_operation(mutex& m, std::source_location caller) noexcept : mutex_(&m), caller_(caller) {}
     // Only before the operation is awaited.
-    lock_operation(lock_operation&& other) noexcept : lock_operation(*other.mutex_, other.place_) {}
+    lock_operation(lock_operation&& other) noexcept
+        : lock_operation(*other.mutex_, other.caller_) {}
     lock_operation& operator=(const lock_operation&) = delete;
     ~lock_operation();
 
@@ -55,7 +56,7 @@ public:
 
 protected:
     bool start(waiter& w, bool gives_up) noexcept;
-    std::source_location place() const noexcept { return place_; }
+    std::source_location caller() const noexcept { return caller_; }
 
 private:
     friend class weft::mutex;
@@ -64,7 +65,7 @@ private:
     };
 
     mutex* mutex_;
-    std::source_location place_;  // of the call, for messages
+    std::source_location caller_;  // of the call, for messages
     node node_;
 };
 
@@ -85,18 +86,18 @@ public:
         if (const auto held = queue_.load()) [[unlikely]]
             detail::fail_not_owner("a mutex is destroyed", detail::lock_owner_here(),
                                    "which is held by", detail::atomic_wait_queue::value_of(held),
-                                   unknown_place);
+                                   unknown_caller);
     }
 
     // Throws stopped.
-    void lock(std::source_location place = std::source_location::current()) {
-        if (!try_lock(place)) lock_slowly(place);
+    void lock(std::source_location caller = std::source_location::current()) {
+        if (!try_lock(caller)) lock_slowly(caller);
     }
     [[nodiscard]] bool try_lock(
-        std::source_location place = std::source_location::current()) noexcept {
+        std::source_location caller = std::source_location::current()) noexcept {
         detail::atomic_wait_queue::word nobody = 0;
         if (queue_.load() != 0 || !queue_.change(nobody, detail::lock_owner_here())) {
-            if constexpr (WEFT_DEBUG != 0) detail::count_failed_try(place);
+            if constexpr (WEFT_DEBUG != 0) detail::count_failed_try(caller);
             return false;
         }
         detail::count_lock(1);
@@ -104,28 +105,28 @@ public:
     }
     // False at the deadline. Throws stopped.
     [[nodiscard]] bool try_lock_until(
-        time_point deadline, std::source_location place = std::source_location::current()) {
-        return try_lock(place) || await(async_lock_until(deadline, place), place);
+        time_point deadline, std::source_location caller = std::source_location::current()) {
+        return try_lock(caller) || await(async_lock_until(deadline, caller), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d,
-                                    std::source_location place = std::source_location::current()) {
-        return try_lock(place) || await(async_lock_until(after(now(), d), place), place);
+                                    std::source_location caller = std::source_location::current()) {
+        return try_lock(caller) || await(async_lock_until(after(now(), d), caller), caller);
     }
-    void unlock(std::source_location place = std::source_location::current()) noexcept {
+    void unlock(std::source_location caller = std::source_location::current()) noexcept {
         const detail::lock_owner me = detail::lock_owner_here();
         detail::atomic_wait_queue::word w = queue_.load();
-        if ((w == me && queue_.change(w, 0)) || unlock_slowly(me, place)) detail::count_lock(-1);
+        if ((w == me && queue_.change(w, 0)) || unlock_slowly(me, caller)) detail::count_lock(-1);
     }
 
     detail::lock_operation async_lock(
-        std::source_location place = std::source_location::current()) noexcept {
-        return detail::lock_operation(*this, place);
+        std::source_location caller = std::source_location::current()) noexcept {
+        return detail::lock_operation(*this, caller);
     }
     detail::timed_lock_operation async_lock_until(
         time_point deadline,
-        std::source_location place = std::source_location::current()) noexcept {
-        return detail::timed_lock_operation(deadline, *this, place);
+        std::source_location caller = std::source_location::current()) noexcept {
+        return detail::timed_lock_operation(deadline, *this, caller);
     }
 
     // Whether the caller is the owner, as far as the owner is known.
@@ -134,9 +135,9 @@ public:
 private:
     friend class detail::lock_operation;
 
-    WEFT_NOINLINE void lock_slowly(std::source_location place);
+    WEFT_NOINLINE void lock_slowly(std::source_location caller);
     // Returns whether the owner was known.
-    WEFT_NOINLINE bool unlock_slowly(detail::lock_owner me, std::source_location place) noexcept;
+    WEFT_NOINLINE bool unlock_slowly(detail::lock_owner me, std::source_location caller) noexcept;
 
     detail::atomic_wait_queue queue_;
 };
@@ -148,6 +149,6 @@ inline bool detail::lock_operation::ready() noexcept {
     if (me != anonymous_owner) count_lock(1);
     return true;
 }
-inline bool detail::lock_operation::blocking_ready() noexcept { return mutex_->try_lock(place_); }
+inline bool detail::lock_operation::blocking_ready() noexcept { return mutex_->try_lock(caller_); }
 
 }  // namespace weft

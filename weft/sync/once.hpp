@@ -69,7 +69,7 @@ public:
     // leave(true): the function is done. leave(false): the next waiter is to try.
     detail::once_operation async_begin() noexcept { return detail::once_operation(*this); }
     void leave(bool succeeded,
-               std::source_location place = std::source_location::current()) noexcept;
+               std::source_location caller = std::source_location::current()) noexcept;
 
 private:
     friend class detail::once_operation;
@@ -89,7 +89,7 @@ public:
     explicit once_guard(once_flag& entered) noexcept : flag_(entered) {}
     once_guard(const once_guard&) = delete;
     once_guard& operator=(const once_guard&) = delete;
-    ~once_guard() { flag_.leave(succeeded_, unknown_place); }
+    ~once_guard() { flag_.leave(succeeded_, unknown_caller); }
 
     void succeeded() noexcept { succeeded_ = true; }
 
@@ -101,7 +101,7 @@ private:
 // Throws stopped, and what f throws.
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {
-    if (flag.is_done() || !await(flag.async_begin(), unknown_place)) return;
+    if (flag.is_done() || !await(flag.async_begin(), unknown_caller)) return;
     once_guard mine(flag);
     std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
     mine.succeeded();

@@ -42,43 +42,43 @@ private:
 class recursive_mutex {
 public:
     // Throws stopped.
-    void lock(std::source_location place = std::source_location::current()) {
-        if (!try_lock(place)) await(async_lock(place), place);
+    void lock(std::source_location caller = std::source_location::current()) {
+        if (!try_lock(caller)) await(async_lock(caller), caller);
     }
     [[nodiscard]] bool try_lock(
-        std::source_location place = std::source_location::current()) noexcept {
-        if (!owned_by_caller(place) && !mutex_.try_lock(place)) return false;
+        std::source_location caller = std::source_location::current()) noexcept {
+        if (!owned_by_caller(caller) && !mutex_.try_lock(caller)) return false;
         ++depth_;
         return true;
     }
     // False at the deadline. Throws stopped.
     [[nodiscard]] bool try_lock_until(
-        time_point deadline, std::source_location place = std::source_location::current()) {
-        return await(async_lock_until(deadline, place), place);
+        time_point deadline, std::source_location caller = std::source_location::current()) {
+        return await(async_lock_until(deadline, caller), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d,
-                                    std::source_location place = std::source_location::current()) {
-        return try_lock_until(after(now(), d), place);
+                                    std::source_location caller = std::source_location::current()) {
+        return try_lock_until(after(now(), d), caller);
     }
-    void unlock(std::source_location place = std::source_location::current()) noexcept {
-        if (owned_by_caller(place) && --depth_ != 0) return;
-        mutex_.unlock(place);
+    void unlock(std::source_location caller = std::source_location::current()) noexcept {
+        if (owned_by_caller(caller) && --depth_ != 0) return;
+        mutex_.unlock(caller);
     }
 
     detail::recursive<detail::lock_operation> async_lock(
-        std::source_location place = std::source_location::current()) noexcept {
-        return detail::recursive<detail::lock_operation>(*this, mutex_, place);
+        std::source_location caller = std::source_location::current()) noexcept {
+        return detail::recursive<detail::lock_operation>(*this, mutex_, caller);
     }
     detail::recursive<detail::timed_lock_operation> async_lock_until(
-        time_point t, std::source_location place = std::source_location::current()) noexcept {
-        return detail::recursive<detail::timed_lock_operation>(*this, t, mutex_, place);
+        time_point t, std::source_location caller = std::source_location::current()) noexcept {
+        return detail::recursive<detail::timed_lock_operation>(*this, t, mutex_, caller);
     }
 
     bool owned_by_caller(
-        std::source_location place = std::source_location::current()) const noexcept {
+        std::source_location caller = std::source_location::current()) const noexcept {
         WEFT_ASSERT_AT(detail::lock_owner_here() != detail::anonymous_owner,
-                       "a recursive_mutex is used by a coroutine outside any flow", place);
+                       "a recursive_mutex is used by a coroutine outside any flow", caller);
         return mutex_.owned_by_caller();
     }
 
@@ -95,13 +95,13 @@ bool detail::recursive<Op>::ready() noexcept {
     const lock_owner me = lock_owner_in_coroutine();
     if (me == anonymous_owner) [[unlikely]]
         fail_unknown("async_lock of a recursive_mutex in a coroutine that is no task of its own",
-                     Op::place());
-    return mutex_->owned_by_caller(Op::place()) || Op::ready();
+                     Op::caller());
+    return mutex_->owned_by_caller(Op::caller()) || Op::ready();
 }
 
 template <class Op>
 bool detail::recursive<Op>::blocking_ready() noexcept {
-    return mutex_->owned_by_caller(Op::place()) || Op::blocking_ready();
+    return mutex_->owned_by_caller(Op::caller()) || Op::blocking_ready();
 }
 
 template <class Op>

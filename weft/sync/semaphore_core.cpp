@@ -15,16 +15,16 @@ void semaphore_core::hand_out(word free) noexcept {
     atomic_wait_queue::wake_all(woken);
 }
 
-void semaphore_core::release(std::size_t n, std::source_location place) noexcept {
+void semaphore_core::release(std::size_t n, std::source_location caller) noexcept {
     word w = queue_.load();
     while ((w & (atomic_wait_queue::busy | atomic_wait_queue::waiters)) == 0) {
         WEFT_ASSERT_AT(n <= limit_ && w / unit <= limit_ - n,
-                       "release of a semaphore above its maximum", place);
+                       "release of a semaphore above its maximum", caller);
         if (queue_.change(w, w + n * unit)) return;
     }
     const word v = queue_.lock();
     WEFT_ASSERT_AT(n <= limit_ && v / unit <= limit_ - n,
-                   "release of a semaphore above its maximum", place);
+                   "release of a semaphore above its maximum", caller);
     hand_out(v + n * unit);
 }
 

@@ -38,7 +38,7 @@ public:
     }
 
     // Releases n permits; aborts if that exceeds the limit.
-    void release(std::size_t n, std::source_location place) noexcept;
+    void release(std::size_t n, std::source_location caller) noexcept;
     // Releases one permit, if the limit allows.
     void release_within_limit() noexcept;
     void clear() noexcept;  // removes all free permits

@@ -7,8 +7,8 @@ shared_lock_operation::~shared_lock_operation() {
     if (!node_.given) [[likely]]
         return;
     // The waiter's frame was destroyed before take().
-    node_.how == lock_mode::shared ? mutex_->unlock_shared(unknown_place)
-                                   : mutex_->give_up(unknown_place);
+    node_.how == lock_mode::shared ? mutex_->unlock_shared(unknown_caller)
+                                   : mutex_->give_up(unknown_caller);
 }
 
 bool shared_lock_operation::try_now(lock_owner me) noexcept {
@@ -26,7 +26,7 @@ bool shared_lock_operation::start(waiter& w, bool gives_up) noexcept {
     }
     if (v == shared_mutex::writer && me != anonymous_owner && !gives_up &&
         mutex_->held_by_.load(std::memory_order_relaxed) == me) [[unlikely]]
-        fail_not_owner("lock of a shared_mutex", me, "which is written by", me, place_);
+        fail_not_owner("lock of a shared_mutex", me, "which is written by", me, caller_);
     node_.mutex = mutex_;
     node_.as = me;
     node_.enlist(w, q, "a shared_mutex");
@@ -77,39 +77,39 @@ void shared_mutex::belongs_to(detail::lock_owner me) noexcept {
     if (me != detail::anonymous_owner) detail::count_lock(1);
 }
 
-void shared_mutex::unlock(std::source_location place) noexcept {
+void shared_mutex::unlock(std::source_location caller) noexcept {
     const detail::lock_owner me = detail::lock_owner_here();
     const detail::lock_owner held = held_by_.load(std::memory_order_relaxed);  // see there
     if (held != me && held != detail::anonymous_owner) [[unlikely]]
-        detail::fail_not_owner("unlock of a shared_mutex", me, "which is written by", held, place);
+        detail::fail_not_owner("unlock of a shared_mutex", me, "which is written by", held, caller);
     held_by_.store(0, std::memory_order_relaxed);
     if (held == me) detail::count_lock(-1);
-    give_up(place);
+    give_up(caller);
 }
 
 void shared_mutex::fail_held(atomic_wait_queue::word w) const noexcept {
     const detail::lock_owner here = detail::lock_owner_here();
-    if ((w & writer) == 0) fail("a shared_mutex is destroyed while it is read", {}, unknown_place);
+    if ((w & writer) == 0) fail("a shared_mutex is destroyed while it is read", {}, unknown_caller);
     detail::fail_not_owner("a shared_mutex is destroyed", here, "which is written by",
-                           held_by_.load(std::memory_order_relaxed), unknown_place);
+                           held_by_.load(std::memory_order_relaxed), unknown_caller);
 }
 
-void shared_mutex::give_up(std::source_location place) noexcept {
+void shared_mutex::give_up(std::source_location caller) noexcept {
     atomic_wait_queue::word w = writer;
     if (queue_.change(w, 0)) return;
     const atomic_wait_queue::word v = queue_.lock();
-    WEFT_ASSERT_AT(v == writer, "unlock of a shared_mutex that no writer holds", place);
+    WEFT_ASSERT_AT(v == writer, "unlock of a shared_mutex that no writer holds", caller);
     hand_on(0);
 }
 
-void shared_mutex::unlock_shared(std::source_location place) noexcept {
+void shared_mutex::unlock_shared(std::source_location caller) noexcept {
     atomic_wait_queue::word w = queue_.load();
     while ((w & (atomic_wait_queue::busy | atomic_wait_queue::waiters)) == 0) {
-        WEFT_ASSERT_AT(w >= reader, "unlock_shared of a shared_mutex that no reader holds", place);
+        WEFT_ASSERT_AT(w >= reader, "unlock_shared of a shared_mutex that no reader holds", caller);
         if (queue_.change(w, w - reader)) return;
     }
     const atomic_wait_queue::word v = queue_.lock();
-    WEFT_ASSERT_AT(v >= reader, "unlock_shared of a shared_mutex that no reader holds", place);
+    WEFT_ASSERT_AT(v >= reader, "unlock_shared of a shared_mutex that no reader holds", caller);
     hand_on(v - reader);
 }
 

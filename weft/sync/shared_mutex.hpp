@@ -33,13 +33,13 @@ class [[nodiscard]] shared_lock_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    shared_lock_operation(shared_mutex& m, lock_mode how, std::source_location place) noexcept
-        : mutex_(&m), place_(place) {
+    shared_lock_operation(shared_mutex& m, lock_mode how, std::source_location caller) noexcept
+        : mutex_(&m), caller_(caller) {
         node_.how = how;
     }
     // Only before the operation is awaited.
     shared_lock_operation(shared_lock_operation&& other) noexcept
-        : shared_lock_operation(*other.mutex_, other.node_.how, other.place_) {}
+        : shared_lock_operation(*other.mutex_, other.node_.how, other.caller_) {}
     shared_lock_operation& operator=(const shared_lock_operation&) = delete;
     ~shared_lock_operation();
 
@@ -62,7 +62,7 @@ private:
     static void withdraw(waiter& w) noexcept;
 
     shared_mutex* mutex_;
-    std::source_location place_;  // of the call, for messages
+    std::source_location caller_;  // of the call, for messages
     node node_;
 };
 
@@ -87,39 +87,39 @@ public:
     }
 
     // Throw stopped.
-    void lock(std::source_location place = std::source_location::current()) {
-        if (!try_lock()) await(async_lock(place), place);
+    void lock(std::source_location caller = std::source_location::current()) {
+        if (!try_lock()) await(async_lock(caller), caller);
     }
-    void lock_shared(std::source_location place = std::source_location::current()) {
-        if (!try_lock_shared()) await(async_lock_shared(place), place);
+    void lock_shared(std::source_location caller = std::source_location::current()) {
+        if (!try_lock_shared()) await(async_lock_shared(caller), caller);
     }
     [[nodiscard]] bool try_lock() noexcept { return try_lock_as(detail::lock_owner_here()); }
     [[nodiscard]] bool try_lock_shared() noexcept;
 
     // False at the deadline. Throw stopped.
     [[nodiscard]] bool try_lock_until(
-        time_point t, std::source_location place = std::source_location::current()) {
-        return await(async_lock_until(t, place), place);
+        time_point t, std::source_location caller = std::source_location::current()) {
+        return await(async_lock_until(t, caller), caller);
     }
     [[nodiscard]] bool try_lock_shared_until(
-        time_point t, std::source_location place = std::source_location::current()) {
-        return await(async_lock_shared_until(t, place), place);
+        time_point t, std::source_location caller = std::source_location::current()) {
+        return await(async_lock_shared_until(t, caller), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d,
-                                    std::source_location place = std::source_location::current()) {
-        return try_lock_until(after(now(), d), place);
+                                    std::source_location caller = std::source_location::current()) {
+        return try_lock_until(after(now(), d), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(
         std::chrono::duration<Rep, Period> d,
-        std::source_location place = std::source_location::current()) {
-        return try_lock_shared_until(after(now(), d), place);
+        std::source_location caller = std::source_location::current()) {
+        return try_lock_shared_until(after(now(), d), caller);
     }
 
     // Abort if the lock is not held in that mode, or if another agent is the writer.
-    void unlock(std::source_location place = std::source_location::current()) noexcept;
-    void unlock_shared(std::source_location place = std::source_location::current()) noexcept;
+    void unlock(std::source_location caller = std::source_location::current()) noexcept;
+    void unlock_shared(std::source_location caller = std::source_location::current()) noexcept;
 
     // Whether the caller is the writer, as far as the writer is known; whether readers own the
     // lock.
@@ -129,20 +129,20 @@ public:
     bool is_shared() const noexcept { return queue_.value() >= reader; }
 
     detail::shared_lock_operation async_lock(
-        std::source_location place = std::source_location::current()) noexcept {
-        return {*this, detail::lock_mode::none, place};
+        std::source_location caller = std::source_location::current()) noexcept {
+        return {*this, detail::lock_mode::none, caller};
     }
     detail::shared_lock_operation async_lock_shared(
-        std::source_location place = std::source_location::current()) noexcept {
-        return {*this, detail::lock_mode::shared, place};
+        std::source_location caller = std::source_location::current()) noexcept {
+        return {*this, detail::lock_mode::shared, caller};
     }
     detail::timed_shared_lock_operation async_lock_until(
-        time_point t, std::source_location place = std::source_location::current()) noexcept {
-        return detail::timed_shared_lock_operation(t, *this, detail::lock_mode::none, place);
+        time_point t, std::source_location caller = std::source_location::current()) noexcept {
+        return detail::timed_shared_lock_operation(t, *this, detail::lock_mode::none, caller);
     }
     detail::timed_shared_lock_operation async_lock_shared_until(
-        time_point t, std::source_location place = std::source_location::current()) noexcept {
-        return detail::timed_shared_lock_operation(t, *this, detail::lock_mode::shared, place);
+        time_point t, std::source_location caller = std::source_location::current()) noexcept {
+        return detail::timed_shared_lock_operation(t, *this, detail::lock_mode::shared, caller);
     }
 
 private:
@@ -160,8 +160,8 @@ private:
     bool try_lock_as(detail::lock_owner me) noexcept;
     [[noreturn]] void fail_held(atomic_wait_queue::word w) const noexcept;  // in the destructor
     void belongs_to(detail::lock_owner me) noexcept;                        // records the writer
-    void give_up(std::source_location place) noexcept;  // releases the writer's lock
-    void hand_on(atomic_wait_queue::word v) noexcept;   // call under the lock; releases the lock
+    void give_up(std::source_location caller) noexcept;  // releases the writer's lock
+    void hand_on(atomic_wait_queue::word v) noexcept;    // call under the lock; releases the lock
 
     atomic_wait_queue queue_;
     // The writer, from belongs_to() until unlock(). Relaxed: the value is compared with the calling

@@ -16,37 +16,37 @@ namespace weft {
 class wait_group {
 public:
     explicit wait_group(std::size_t count = 0,
-                        std::source_location place = std::source_location::current()) noexcept
-        : gate_(count, "a wait_group", place) {}
+                        std::source_location caller = std::source_location::current()) noexcept
+        : gate_(count, "a wait_group", caller) {}
     wait_group(const wait_group&) = delete;
     wait_group& operator=(const wait_group&) = delete;
 
     // Call before the counted work begins. From zero, call only when all earlier wait() calls have
     // returned.
     void add(std::size_t n = 1,
-             std::source_location place = std::source_location::current()) noexcept {
-        gate_.add(n, place);
+             std::source_location caller = std::source_location::current()) noexcept {
+        gate_.add(n, caller);
     }
     // Aborts if the count falls below zero.
-    void done(std::source_location place = std::source_location::current()) noexcept {
-        gate_.remove(1, place);
+    void done(std::source_location caller = std::source_location::current()) noexcept {
+        gate_.remove(1, caller);
     }
     std::size_t count() const noexcept { return gate_.bars(); }
 
     bool try_wait() const noexcept { return gate_.is_open(); }
     // Throws stopped.
-    void wait(std::source_location place = std::source_location::current()) {
-        if (!try_wait()) await(async_wait(), place);
+    void wait(std::source_location caller = std::source_location::current()) {
+        if (!try_wait()) await(async_wait(), caller);
     }
     // True: the count was zero. False: the deadline came first. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline,
-                                  std::source_location place = std::source_location::current()) {
-        return await(async_wait_until(deadline), place);
+                                  std::source_location caller = std::source_location::current()) {
+        return await(async_wait_until(deadline), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d,
-                                std::source_location place = std::source_location::current()) {
-        return wait_until(after(now(), d), place);
+                                std::source_location caller = std::source_location::current()) {
+        return wait_until(after(now(), d), caller);
     }
 
     detail::countdown_operation async_wait() noexcept { return detail::countdown_operation(gate_); }

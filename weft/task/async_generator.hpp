@@ -40,11 +40,11 @@ class async_generator;
 namespace detail {
 
 // Out of line, so that a body that never calls these functions needs no stack for their arguments.
-[[noreturn]] WEFT_COLD inline void fail_second_next(std::source_location place) {
-    fail("second await of an async_generator's next element", {}, place);
+[[noreturn]] WEFT_COLD inline void fail_second_next(std::source_location caller) {
+    fail("second await of an async_generator's next element", {}, caller);
 }
-[[noreturn]] WEFT_COLD inline void fail_empty_next(std::source_location place) {
-    fail("an element of an empty async_generator", {}, place);
+[[noreturn]] WEFT_COLD inline void fail_empty_next(std::source_location caller) {
+    fail("an element of an empty async_generator", {}, caller);
 }
 
 template <class T>
@@ -112,9 +112,9 @@ public:
         template <class Awaiting>
         WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(
             std::coroutine_handle<Awaiting> h,
-            std::source_location place = std::source_location::current()) noexcept {
+            std::source_location caller = std::source_location::current()) noexcept {
             promise& p = frame_.promise();
-            if (__builtin_expect(p.awaiter != nullptr, 0)) detail::fail_second_next(place);
+            if (__builtin_expect(p.awaiter != nullptr, 0)) detail::fail_second_next(caller);
             p.awaiter = h;
             if constexpr (std::is_base_of_v<detail::transfer_base, Awaiting>) {
                 p.word &= ~detail::transfer_base::foreign;
@@ -183,12 +183,12 @@ public:
     void swap(async_generator& other) noexcept { std::swap(frame_, other.frame_); }
 
     // co_await gives a pointer to the next element, null at the end.
-    advance next(std::source_location place = std::source_location::current()) noexcept {
-        return advance(checked(place));
+    advance next(std::source_location caller = std::source_location::current()) noexcept {
+        return advance(checked(caller));
     }
 
-    step begin(std::source_location place = std::source_location::current()) noexcept {
-        return step(checked(place), nullptr);
+    step begin(std::source_location caller = std::source_location::current()) noexcept {
+        return step(checked(caller), nullptr);
     }
     std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -196,8 +196,8 @@ private:
     friend promise;
     explicit async_generator(std::coroutine_handle<promise> g) noexcept : frame_(g) {}
 
-    std::coroutine_handle<promise> checked(std::source_location place) const noexcept {
-        if (__builtin_expect(!frame_, 0)) detail::fail_empty_next(place);
+    std::coroutine_handle<promise> checked(std::source_location caller) const noexcept {
+        if (__builtin_expect(!frame_, 0)) detail::fail_empty_next(caller);
         return frame_;
     }
 

@@ -49,8 +49,8 @@ public:
     }
 
     // An eager_task is an operation itself, for co_await, weft::await or sync_wait.
-    bool ready(std::source_location place = std::source_location::current()) const {
-        return checked(place)->has_ended();
+    bool ready(std::source_location caller = std::source_location::current()) const {
+        return checked(caller)->has_ended();
     }
     bool start(waiter& w) noexcept { return end_.emplace(*run_, true).start(w); }
     T take(const waiter* w, wait_status how) {
@@ -60,16 +60,16 @@ public:
     }
 
 private:
-    const detail::task_run<T>& checked(std::source_location place) const {
-        if (!run_) fail("await of an eager_task that is empty", {}, place);
-        if (end_) fail("second await of an eager_task", run_->info(), place);
+    const detail::task_run<T>& checked(std::source_location caller) const {
+        if (!run_) fail("await of an eager_task that is empty", {}, caller);
+        if (end_) fail("second await of an eager_task", run_->info(), caller);
         return run_;
     }
     void end() noexcept {
         if (done()) return;
         if (!run_->is_at(&detail::executor_here()))
             fail("an eager_task is destroyed that runs on another executor", run_->info(),
-                 unknown_place);
+                 unknown_caller);
         if (run_.get() == current_flow())
             run_->request_stop(stop_reason::user);  // the task's last turn destroys the frame
         else

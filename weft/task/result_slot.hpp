@@ -60,7 +60,7 @@ public:
     }
     const std::exception_ptr& get_error() noexcept { return error(); }
     [[noreturn]] WEFT_COLD void rethrow() {
-        if (error() == nullptr) fail("result of a task that was killed", {}, unknown_place);
+        if (error() == nullptr) fail("result of a task that was killed", {}, unknown_caller);
         std::rethrow_exception(error());
     }
 

@@ -7,7 +7,7 @@ void resume_on::await_suspend(std::coroutine_handle<> h) noexcept {
     detail::task_flow* const t = detail::task_flow::current();
     if (f != nullptr && t == nullptr)
         fail("resume_on in a flow that stays on its thread: only a task goes over", f->info(),
-             place_);
+             caller_);
     if (t != nullptr && t->on_move != nullptr && t->on_move(t->on_end_of, true)) return;
     turn_.handle = h;
     turn_.of = f;
@@ -24,7 +24,7 @@ void resume_on::await_suspend(std::coroutine_handle<> h) noexcept {
 // Called when the frame is destroyed after the post and before the resumption.
 void resume_on::take_back() noexcept {
     executor* const known = there_->fixed_executor();
-    if (known == nullptr) fail("a frame is destroyed that is on its way to a pool", {}, place_);
+    if (known == nullptr) fail("a frame is destroyed that is on its way to a pool", {}, caller_);
     known->forget(turn_);
 }
 

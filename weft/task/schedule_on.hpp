@@ -70,10 +70,10 @@ schedule_operation<T> schedule_on(scheduler& on, task<T> t) noexcept {
 class [[nodiscard]] resume_on {
 public:
     explicit resume_on(scheduler& there,
-                       std::source_location place = std::source_location::current()) noexcept
-        : there_(&there), place_(place) {}
+                       std::source_location caller = std::source_location::current()) noexcept
+        : there_(&there), caller_(caller) {}
     // Only before the await.
-    resume_on(resume_on&& other) noexcept : there_(other.there_), place_(other.place_) {}
+    resume_on(resume_on&& other) noexcept : there_(other.there_), caller_(other.caller_) {}
     ~resume_on() {
         if (under_way_) take_back();
     }
@@ -89,7 +89,7 @@ private:
     void take_back() noexcept;
 
     scheduler* const there_;
-    const std::source_location place_;
+    const std::source_location caller_;
     bool under_way_ = false;
     runnable turn_;
 };

@@ -119,7 +119,7 @@ public:
 
 private:
     const std::shared_ptr<detail::shared_state<T>>& checked() const {
-        if (!state_) fail("await of a shared_task that is empty", {}, unknown_place);
+        if (!state_) fail("await of a shared_task that is empty", {}, unknown_caller);
         return state_;
     }
 

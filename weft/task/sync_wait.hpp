@@ -15,8 +15,8 @@
 namespace weft {
 
 template <class T>
-T await(task<T>&& t, std::source_location place = std::source_location::current()) {
-    flow& f = detail::blocking_flow(place);
+T await(task<T>&& t, std::source_location caller = std::source_location::current()) {
+    flow& f = detail::blocking_flow(caller);
     const detail::unwinding_shield until_it_is_through(f);
     if (!detail::task_run<T>::takes(t)) return detail::bridge_to(std::move(t)).wait(f);
     detail::task_run<T> run(std::move(t), *f.home);
@@ -24,16 +24,16 @@ T await(task<T>&& t, std::source_location place = std::source_location::current(
     return run.take();
 }
 template <class T>
-T await(task<T>& t, std::source_location place = std::source_location::current()) {
-    return await(std::move(t), place);
+T await(task<T>& t, std::source_location caller = std::source_location::current()) {
+    return await(std::move(t), caller);
 }
 template <class T>
-T sync_wait(task<T>&& t, std::source_location place = std::source_location::current()) {
-    return await(std::move(t), place);
+T sync_wait(task<T>&& t, std::source_location caller = std::source_location::current()) {
+    return await(std::move(t), caller);
 }
 template <class T>
-T sync_wait(task<T>& t, std::source_location place = std::source_location::current()) {
-    return await(std::move(t), place);
+T sync_wait(task<T>& t, std::source_location caller = std::source_location::current()) {
+    return await(std::move(t), caller);
 }
 
 }  // namespace weft

@@ -57,18 +57,18 @@ class task_run;
 
 // Out of line, so that a body that never calls these functions needs no stack for their arguments.
 // For a co_await the compilers report only the location where its coroutine begins.
-[[noreturn]] WEFT_COLD inline void fail_second_await(std::source_location place) {
-    fail("second await of a task", {}, place);
+[[noreturn]] WEFT_COLD inline void fail_second_await(std::source_location caller) {
+    fail("second await of a task", {}, caller);
 }
-[[noreturn]] WEFT_COLD inline void fail_empty_await(std::source_location place) {
-    fail("await of an empty task", {}, place);
+[[noreturn]] WEFT_COLD inline void fail_empty_await(std::source_location caller) {
+    fail("await of an empty task", {}, caller);
 }
 
 // The await_suspend of a task, inlined into the body of the awaiter.
 template <class Awaiting, class T>
 WEFT_ALWAYS_INLINE std::coroutine_handle<> await_task(std::coroutine_handle<Awaiting> h,
                                                       std::coroutine_handle<task_promise<T>> task,
-                                                      std::source_location place) {
+                                                      std::source_location caller) {
     constexpr bool from_outside = !std::is_base_of_v<transfer_base, Awaiting>;
     task_promise<T>& child = task.promise();
     if (__builtin_expect(!child.begun(), 1)) {
@@ -78,7 +78,7 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> await_task(std::coroutine_handle<Awai
         return task;  // without tail calls, the task makes a trampoline at its first transfer
     }
     // The task was started by start(): the awaiter waits for the rest, or resumes at once.
-    if (child.awaited()) fail_second_await(place);
+    if (child.awaited()) fail_second_await(caller);
     child.awaiter = h;
     if constexpr (!from_outside) child.word &= ~transfer_base::foreign;
     if (!task.done()) return std::noop_coroutine();
@@ -114,17 +114,17 @@ public:
     explicit operator bool() const noexcept { return frame_ != nullptr; }
 
     // Runs the task until it suspends or ends. From then on events resume the task.
-    void start(std::source_location place = std::source_location::current());
+    void start(std::source_location caller = std::source_location::current());
 
     // Whether the task has ended; true for an empty task.
     bool done() const noexcept { return !frame_ || frame_.done(); }
 
     // The result of a task that is done, or throws the task's exception.
-    decltype(auto) get(std::source_location place = std::source_location::current()) & {
-        return ended(place).get();
+    decltype(auto) get(std::source_location caller = std::source_location::current()) & {
+        return ended(caller).get();
     }
-    decltype(auto) get(std::source_location place = std::source_location::current()) && {
-        return ended(place).take();
+    decltype(auto) get(std::source_location caller = std::source_location::current()) && {
+        return ended(caller).take();
     }
 
     // co_await moves the result out. The task is its own awaiter, which saves a copy in the frame.
@@ -132,9 +132,9 @@ public:
     template <class Awaiting>
     WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(
         std::coroutine_handle<Awaiting> h,
-        std::source_location place = std::source_location::current()) {
-        if (__builtin_expect(!frame_, 0)) detail::fail_empty_await(place);
-        return detail::await_task(h, frame_, place);
+        std::source_location caller = std::source_location::current()) {
+        if (__builtin_expect(!frame_, 0)) detail::fail_empty_await(caller);
+        return detail::await_task(h, frame_, caller);
     }
     T await_resume() { return frame_.promise().take(); }
 
@@ -144,9 +144,9 @@ private:
 
     explicit task(std::coroutine_handle<promise> frame) noexcept : frame_(frame) {}
 
-    promise& ended(std::source_location place) const {
-        if (!frame_) fail("result of an empty task", {}, place);
-        if (!done()) fail("result of a task that has not ended", {}, place);
+    promise& ended(std::source_location caller) const {
+        if (!frame_) fail("result of an empty task", {}, caller);
+        if (!done()) fail("result of a task that has not ended", {}, caller);
         return frame_.promise();
     }
 
@@ -154,10 +154,10 @@ private:
 };
 
 template <class T>
-void task<T>::start(std::source_location place) {
-    if (!frame_) fail("start of an empty task", {}, place);
+void task<T>::start(std::source_location caller) {
+    if (!frame_) fail("start of an empty task", {}, caller);
     promise& p = frame_.promise();
-    if (p.begun()) fail("second start of a task", {}, place);
+    if (p.begun()) fail("second start of a task", {}, caller);
     p.awaiter = std::noop_coroutine();
     p.word |= detail::transfer_base::foreign;
     if (p.goes_straight())

@@ -86,7 +86,7 @@ void task_flow::run_to_end(flow& by) {
 void task_flow::detach_from_executor(executor* for_other) noexcept {
     if (waiting != nullptr)
         fail("resume_on in a task while another, started in it outside the task, waits", info(),
-             unknown_place);
+             unknown_caller);
     home->deregister_flow(*this);
     registered = false;  // T2
     migrate_to(for_other);
@@ -168,7 +168,7 @@ void task_flow::end(flow& f) noexcept {
 
 void task_flow::finish() noexcept {
     if (locks != 0) [[unlikely]]
-        fail("a task ended and holds a mutex", info(), unknown_place);
+        fail("a task ended and holds a mutex", info(), unknown_caller);
     if (registered) home->deregister_flow(*this);  // T2
     migrate_to(nullptr);
     if (outlived) {
@@ -264,7 +264,7 @@ void task_end::withdraw() noexcept {
     if (!forward_ || task_->has_ended()) return;
     if (!task_->is_at(current_executor()))
         fail("a frame is destroyed while the task it waits for runs on another executor",
-             task_->info(), unknown_place);
+             task_->info(), unknown_caller);
     task_->kind->end(*task_);
 }
 

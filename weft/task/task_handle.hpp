@@ -24,15 +24,15 @@ class task_result_operation : public detail::task_end {
 public:
     T take(const waiter* w, wait_status how) {
         task_end::take(w, how);
-        return of_->result(place_);
+        return of_->result(caller_);
     }
 
 private:
     friend task_handle<T>;
-    task_result_operation(task_handle<T>& h, std::source_location place) noexcept
-        : task_end(*h.run_, false), of_(&h), place_(place) {}
+    task_result_operation(task_handle<T>& h, std::source_location caller) noexcept
+        : task_end(*h.run_, false), of_(&h), caller_(caller) {}
     task_handle<T>* of_;
-    std::source_location place_;  // of the call, for messages
+    std::source_location caller_;  // of the call, for messages
 };
 
 template <class T>
@@ -41,13 +41,13 @@ public:
     task_handle() noexcept = default;
     explicit task_handle(detail::task_run<T>&& run) noexcept : run_(std::move(run)) {}
 
-    T get(std::source_location place = std::source_location::current()) {
-        return await(async_get(place), place);
+    T get(std::source_location caller = std::source_location::current()) {
+        return await(async_get(caller), caller);
     }
     [[nodiscard]] task_result_operation<T> async_get(
-        std::source_location place = std::source_location::current()) {
-        if (!run_) fail("the result of a task_handle that has no task", {}, place);
-        return task_result_operation<T>(*this, place);
+        std::source_location caller = std::source_location::current()) {
+        if (!run_) fail("the result of a task_handle that has no task", {}, caller);
+        return task_result_operation<T>(*this, caller);
     }
 
     explicit operator bool() const noexcept { return static_cast<bool>(run_); }
@@ -61,9 +61,9 @@ public:
 private:
     friend task_result_operation<T>;
 
-    T result(std::source_location place) {
+    T result(std::source_location caller) {
         if (std::exchange(given_away_, true))
-            fail("the result of a task_handle is asked for twice", run_->info(), place);
+            fail("the result of a task_handle is asked for twice", run_->info(), caller);
         return run_.take();
     }
 
@@ -74,9 +74,9 @@ private:
 // The implementation of nursery::spawn for a task.
 template <class T>
 task_handle<T> spawn_into(nursery& n, task<T>&& t, scheduler* on,
-                          std::source_location place = std::source_location::current()) {
+                          std::source_location caller = std::source_location::current()) {
     scheduler& there = on != nullptr ? *on : detail::launcher_here();
-    detail::task_run<T> run(std::move(t), there.fixed_executor(), place);
+    detail::task_run<T> run(std::move(t), there.fixed_executor(), caller);
     n.admit(run->member);
     run->post_first_turn(there);
     return task_handle<T>(std::move(run));
@@ -84,8 +84,8 @@ task_handle<T> spawn_into(nursery& n, task<T>&& t, scheduler* on,
 
 template <class T>
 task_handle<T> spawn_into(nursery& n, task<T>&& t,
-                          std::source_location place = std::source_location::current()) {
-    return spawn_into(n, std::move(t), nullptr, place);
+                          std::source_location caller = std::source_location::current()) {
+    return spawn_into(n, std::move(t), nullptr, caller);
 }
 
 }  // namespace weft

@@ -13,8 +13,8 @@
 
 namespace weft::detail {
 
-[[noreturn]] WEFT_COLD inline void fail_begun(std::source_location place) {
-    fail("a task that is empty or has begun is to be run", {}, place);
+[[noreturn]] WEFT_COLD inline void fail_begun(std::source_location caller) {
+    fail("a task that is empty or has begun is to be run", {}, caller);
 }
 
 template <class T>
@@ -23,14 +23,14 @@ public:
     task_run() noexcept = default;
     // Throws bad_alloc, and then leaves t alone. `on` null: the start chooses the executor.
     task_run(task<T>&& t, executor* on,
-             std::source_location place = std::source_location::current()) {
-        if (!t.frame_ || t.frame_.promise().begun()) fail_begun(place);
+             std::source_location caller = std::source_location::current()) {
+        if (!t.frame_ || t.frame_.promise().begun()) fail_begun(caller);
         run_ = new task_flow(t.frame_, on);
         t.frame_ = nullptr;
     }
     task_run(task<T>&& t, executor& on,
-             std::source_location place = std::source_location::current())
-        : task_run(std::move(t), &on, place) {}
+             std::source_location caller = std::source_location::current())
+        : task_run(std::move(t), &on, caller) {}
     // Takes a coroutine whose promise derives from task_return<T> and adds nothing; called while
     // its frame is made. Throws bad_alloc, and then leaves the frame alone.
     template <class Promise>

@@ -73,8 +73,8 @@ class [[nodiscard]] when_any_range_operation : public detail::range_group<T> {
 public:
     using detail::range_group<T>::range_group;
 
-    bool ready(std::source_location place = std::source_location::current()) const {
-        WEFT_ASSERT_AT(!this->tasks_.empty(), "when_any of an empty range", place);
+    bool ready(std::source_location caller = std::source_location::current()) const {
+        WEFT_ASSERT_AT(!this->tasks_.empty(), "when_any of an empty range", caller);
         return false;
     }
     when_any_result<detail::kept_t<T>> take(const waiter* w, wait_status how) {
@@ -114,14 +114,14 @@ auto when_any(R&& range) {
 template <awaitable... As>
     requires(sizeof...(As) > 0)
 auto some(std::size_t count, As&&... awaitables) {
-    WEFT_ASSERT_AT(count > 0, "some of none", unknown_place);
+    WEFT_ASSERT_AT(count > 0, "some of none", unknown_caller);
     return some_operation<detail::task_result_t<As>...>(
         count, detail::as_task(std::forward<As>(awaitables))...);
 }
 template <detail::range_of_awaitables R>
 auto some(std::size_t count, R&& range,
-          std::source_location place = std::source_location::current()) {
-    WEFT_ASSERT_AT(count > 0, "some of none", place);
+          std::source_location caller = std::source_location::current()) {
+    WEFT_ASSERT_AT(count > 0, "some of none", caller);
     auto tasks = detail::tasks_of(std::forward<R>(range));
     using T = typename decltype(tasks)::value_type::value_type;
     return some_range_operation<T>(count, std::move(tasks));

@@ -35,10 +35,10 @@ namespace weft {
 namespace detail {
 
 // The flow that blocks here. Ends the program where no flow can block.
-flow& blocking_flow_rarely(std::source_location place) noexcept;
-inline flow& blocking_flow(std::source_location place) noexcept {
+flow& blocking_flow_rarely(std::source_location caller) noexcept;
+inline flow& blocking_flow(std::source_location caller) noexcept {
     flow* const f = current_flow();
-    return f != nullptr && f->kind->suspend != nullptr ? *f : blocking_flow_rarely(place);
+    return f != nullptr && f->kind->suspend != nullptr ? *f : blocking_flow_rarely(caller);
 }
 
 // Whether a look may run in a turn of the flow instead of the flow's own handle. An object on a
@@ -75,11 +75,11 @@ decltype(auto) block_with(plain_wait<Op>& by, Op& op) {
 }
 
 template <class Op>
-bool ready_to_block(Op& op, std::source_location place) {
+bool ready_to_block(Op& op, std::source_location caller) {
     if constexpr (requires { op.blocking_ready(); })
         return op.blocking_ready();
     else
-        return is_ready(op, place);
+        return is_ready(op, caller);
 }
 
 // A wait that is stored off the stack, with its operation.
@@ -95,30 +95,30 @@ struct moved_wait {
 // there while the stack belongs to another flow. A function of its own, so that the caller's frame,
 // which is copied out, does not include what only this path needs.
 template <class Op, class... Args>
-WEFT_NOINLINE auto block_apart(flow& f, std::source_location place, Args... args)
+WEFT_NOINLINE auto block_apart(flow& f, std::source_location caller, Args... args)
     -> decltype(std::declval<Op&>().take(nullptr, wait_status::woken)) {
     const auto there = std::make_unique<boxed_in_cache<moved_wait<Op>>>(f, args...);
     Op& op = there->value.op;
-    if (ready_to_block(op, place)) return op.take(nullptr, wait_status::woken);
+    if (ready_to_block(op, caller)) return op.take(nullptr, wait_status::woken);
     return block_with_in_place(there->value.by, op);
 }
 
 // For a flow on a shared stack. The operation has not been asked yet whether it is ready, and may
 // be moved until then.
 template <class Op>
-WEFT_NOINLINE auto block_off_stack(Op& op, flow& f, std::source_location place)
+WEFT_NOINLINE auto block_off_stack(Op& op, flow& f, std::source_location caller)
     -> decltype(op.take(nullptr, wait_status::woken)) {
     if constexpr (std::is_move_constructible_v<Op>) {
         if (f.kind->has_on_stack(f, std::addressof(op))) {
             const auto there = std::make_unique<boxed_in_cache<moved_wait<Op>>>(f, std::move(op));
             Op& moved = there->value.op;
-            if (ready_to_block(moved, place)) return moved.take(nullptr, wait_status::woken);
+            if (ready_to_block(moved, caller)) return moved.take(nullptr, wait_status::woken);
             return block_with(there->value.by, moved);
         }
     } else if (f.kind->has_on_stack(f, std::addressof(op))) {
-        fail("an operation that cannot be moved is awaited on a shared stack", f.info(), place);
+        fail("an operation that cannot be moved is awaited on a shared stack", f.info(), caller);
     }
-    if (ready_to_block(op, place)) return op.take(nullptr, wait_status::woken);
+    if (ready_to_block(op, caller)) return op.take(nullptr, wait_status::woken);
     const auto there = std::make_unique<boxed_in_cache<plain_wait<Op>>>(f);
     return block_with(there->value, op);
 }
@@ -137,38 +137,38 @@ WEFT_ALWAYS_INLINE decltype(auto) block_looking(Op& op, flow& f) {
 
 // For an operation that the caller, and not the operation itself, has just found not ready.
 template <class Op>
-decltype(auto) block_unready(Op& op, std::source_location place) {
-    flow& f = blocking_flow(place);
+decltype(auto) block_unready(Op& op, std::source_location caller) {
+    flow& f = blocking_flow(caller);
     if constexpr (repeated<Op>) {
         if (may_look_first(f)) [[likely]]
             return block_looking(op, f);
     }
     if (f.shares_stack()) [[unlikely]]
-        return block_off_stack(op, f, place);
+        return block_off_stack(op, f, caller);
     plain_wait<Op> by(f);
     return block_with(by, op);
 }
 
 template <class Op>
-decltype(auto) block_for(Op& op, std::source_location place) {
+decltype(auto) block_for(Op& op, std::source_location caller) {
     if (flow* const f = current_flow(); f != nullptr && f->shares_stack()) [[unlikely]]
-        return block_off_stack(op, *f, place);
-    if (ready_to_block(op, place)) return op.take(nullptr, wait_status::woken);
-    return block_unready(op, place);
+        return block_off_stack(op, *f, caller);
+    if (ready_to_block(op, caller)) return op.take(nullptr, wait_status::woken);
+    return block_unready(op, caller);
 }
 
 // As block_for, for an operation that is made here from small arguments, in a frame of its own.
 template <class Op, class... Args>
-WEFT_NOINLINE auto block_here(std::source_location place, Args... args) {
+WEFT_NOINLINE auto block_here(std::source_location caller, Args... args) {
     Op op(args...);
-    return block_for(op, place);
+    return block_for(op, caller);
 }
 // The same in the caller's frame, where the gain is worth a copy of this code in each caller.
 template <class Op, class... Args>
-WEFT_ALWAYS_INLINE auto block_in_place(std::source_location place, Args... args) {
+WEFT_ALWAYS_INLINE auto block_in_place(std::source_location caller, Args... args) {
     flow* const f = current_flow();
     if (f == nullptr || !may_look_first(*f)) [[unlikely]]
-        return block_here<Op>(place, args...);
+        return block_here<Op>(caller, args...);
     Op op(args...);
     if (op.ready()) return op.take(nullptr, wait_status::woken);
     return block_looking(op, *f);
@@ -334,11 +334,11 @@ bridge<await_result_t<A>> bridge_with(A&& on_stack) {
 }
 
 template <class A>
-await_result_t<A> bridge_off_stack(A&& a, flow& f, std::source_location place) {
+await_result_t<A> bridge_off_stack(A&& a, flow& f, std::source_location caller) {
     if constexpr (std::is_constructible_v<std::remove_cvref_t<A>, A&&>)
         return bridge_with<A>(std::forward<A>(a)).wait(f);
     else
-        fail("what cannot be moved is awaited on a shared stack", f.info(), place);
+        fail("what cannot be moved is awaited on a shared stack", f.info(), caller);
 }
 
 }  // namespace detail
@@ -346,21 +346,21 @@ await_result_t<A> bridge_off_stack(A&& a, flow& f, std::source_location place) {
 // Waits for an object that is part of the call, or outlives it.
 template <class A>
     requires operation<A> || awaitable<A>
-decltype(auto) await(A&& a, std::source_location place = std::source_location::current()) {
+decltype(auto) await(A&& a, std::source_location caller = std::source_location::current()) {
     if constexpr (operation<A>) {
-        return detail::block_for(a, place);
+        return detail::block_for(a, caller);
     } else {
-        flow& f = detail::blocking_flow(place);
+        flow& f = detail::blocking_flow(caller);
         const detail::unwinding_shield until_it_is_through(f);
         if (detail::is_on_shared_stack(std::addressof(a))) [[unlikely]]
-            return detail::bridge_off_stack(std::forward<A>(a), f, place);
+            return detail::bridge_off_stack(std::forward<A>(a), f, caller);
         return detail::bridge_to(std::forward<A>(a)).wait(f);
     }
 }
 
 template <class A>
-decltype(auto) sync_wait(A&& a, std::source_location place = std::source_location::current()) {
-    return await(std::forward<A>(a), place);
+decltype(auto) sync_wait(A&& a, std::source_location caller = std::source_location::current()) {
+    return await(std::forward<A>(a), caller);
 }
 
 }  // namespace weft

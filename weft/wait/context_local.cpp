@@ -34,7 +34,7 @@ void flow::inherit_context(detail::context_node* those) noexcept {
 
 flow::~flow() {
     WEFT_ASSERT_AT(waiting == nullptr, "a flow ends while a coroutine that began in it waits",
-                   unknown_place);
+                   unknown_caller);
     detail::context_node::release(context);
 }
 

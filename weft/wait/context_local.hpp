@@ -80,9 +80,9 @@ public:
         binding(const binding&) = delete;
         ~binding() {
             detail::context_node*& top = detail::context_here();
-            WEFT_ASSERT_AT(&top == where_, "a binding ends in another flow", unknown_place);
+            WEFT_ASSERT_AT(&top == where_, "a binding ends in another flow", unknown_caller);
             if (top == nullptr) return;  // it has ended with its thread
-            WEFT_ASSERT_AT(top == node_, "a binding ends out of turn", unknown_place);
+            WEFT_ASSERT_AT(top == node_, "a binding ends out of turn", unknown_caller);
             top = node_->before;
             detail::context_node::keep(top);
             detail::context_node::release(node_);

@@ -21,7 +21,7 @@ void throw_stopped(stop_reason reason) {
     throw stopped{reason};
 #else
     static_cast<void>(reason);
-    fail("a wait that returns nothing was stopped", {}, unknown_place);
+    fail("a wait that returns nothing was stopped", {}, unknown_caller);
 #endif
 }
 

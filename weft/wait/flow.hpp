@@ -198,9 +198,9 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     // On its own thread: none of its waits is ended early until as many calls of lower_shield have
     // followed. After the last of these, waits that are suspended beside the caller see a stop and
     // a deadline that came meanwhile.
-    void raise_shield(std::source_location place = std::source_location::current()) noexcept {
+    void raise_shield(std::source_location caller = std::source_location::current()) noexcept {
         if (++shields == 0) [[unlikely]]
-            fail("more shields than can be counted", info(), place);
+            fail("more shields than can be counted", info(), caller);
     }
     void lower_shield() noexcept {
         WEFT_DEBUG_ASSERT(shields != 0, "a shield is lowered that was not raised");

@@ -244,8 +244,8 @@ callback_operation<T, std::decay_t<F>> from_callback(F&& begin) {
 
 // The same, awaited here: in a fiber or on a thread.
 template <class T, std::invocable<completion<T>> F>
-result<T> await_callback(F&& begin, std::source_location place = std::source_location::current()) {
-    return await(from_callback<T>(std::forward<F>(begin)), place);
+result<T> await_callback(F&& begin, std::source_location caller = std::source_location::current()) {
+    return await(from_callback<T>(std::forward<F>(begin)), caller);
 }
 
 }  // namespace weft

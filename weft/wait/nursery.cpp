@@ -7,7 +7,7 @@ nursery::~nursery() noexcept(false) {
     // The block retains its flow, so no other flow can have this address.
     if (maker_ != nullptr && maker_ != f && maker_ != detail::flow_here()) [[unlikely]]
         fail("a nursery is destroyed by another than its maker, whose block it is", maker_->info(),
-             unknown_place);
+             unknown_caller);
     const bool is_forced = f != nullptr && f->ending;
     if (!children_.empty()) {
         const stop_reason own = f != nullptr ? f->stop.reason() : stop_reason::none;
@@ -21,8 +21,8 @@ nursery::~nursery() noexcept(false) {
     if (std::uncaught_exceptions() == exceptions_before_) rethrow();
 }
 
-void nursery::join(std::source_location place) {
-    await(async_join(), place);
+void nursery::join(std::source_location caller) {
+    await(async_join(), caller);
     rethrow();
 }
 

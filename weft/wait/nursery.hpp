@@ -51,22 +51,22 @@ public:
     nursery& operator=(const nursery&) = delete;
     ~nursery() noexcept(false);
 
-    // What happens to x is defined beside its type: spawn_into(nursery&, x, place), or with an
-    // option spawn_into(nursery&, x, option, place).
+    // What happens to x is defined beside its type: spawn_into(nursery&, x, caller), or with an
+    // option spawn_into(nursery&, x, option, caller).
     template <class X>
-    auto spawn(X&& x, std::source_location place = std::source_location::current()) {
-        return spawn_into(*this, std::forward<X>(x), place);
+    auto spawn(X&& x, std::source_location caller = std::source_location::current()) {
+        return spawn_into(*this, std::forward<X>(x), caller);
     }
     template <class X, class Option>
     auto spawn(X&& x, Option&& option,
-               std::source_location place = std::source_location::current()) {
-        return spawn_into(*this, std::forward<X>(x), std::forward<Option>(option), place);
+               std::source_location caller = std::source_location::current()) {
+        return spawn_into(*this, std::forward<X>(x), std::forward<Option>(option), caller);
     }
 
     // Waits until all have ended. Throws the first error. A stop of the caller is passed to the
     // children, and so is its deadline; if the deadline ended one of them, join throws
     // stopped{deadline}.
-    void join(std::source_location place = std::source_location::current());
+    void join(std::source_location caller = std::source_location::current());
     // The same for co_await, except that errors are left for rethrow().
     class joining;
     [[nodiscard]] joining async_join() noexcept;

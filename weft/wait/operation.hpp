@@ -86,9 +86,9 @@ time_point deadline_of(const Op& op) noexcept {
 }
 
 template <class Op>
-bool is_ready(Op& op, std::source_location place) {
-    if constexpr (requires { op.ready(place); })
-        return op.ready(place);
+bool is_ready(Op& op, std::source_location caller) {
+    if constexpr (requires { op.ready(caller); })
+        return op.ready(caller);
     else
         return op.ready();
 }
@@ -150,8 +150,8 @@ public:
         if (waits_) std::destroy_at(&waiter_);
     }
 
-    bool await_ready(std::source_location place = std::source_location::current()) {
-        return is_ready(op_, place);
+    bool await_ready(std::source_location caller = std::source_location::current()) {
+        return is_ready(op_, caller);
     }
     bool await_suspend(std::coroutine_handle<> h) {
         if (flow* const f = current_flow()) [[likely]]
@@ -199,8 +199,8 @@ public:
         block_cache::release(wait_, sizeof(wait));
     }
 
-    bool await_ready(std::source_location place = std::source_location::current()) {
-        return is_ready(op_, place);
+    bool await_ready(std::source_location caller = std::source_location::current()) {
+        return is_ready(op_, caller);
     }
     bool await_suspend(std::coroutine_handle<> h) {
         void* const block = block_cache::try_acquire(sizeof(wait));

@@ -16,7 +16,7 @@ void scope_member::ask(stop_node& n, stop_reason reason) noexcept {
 
 scope::~scope() {
     WEFT_ASSERT_AT(living_count_ == 0, "a scope is destroyed while flows live in it",
-                   unknown_place);
+                   unknown_caller);
     while (scope_member* m = failed_.pop_front()) m->child->kind->release(*m->child);
 }
 
@@ -101,7 +101,7 @@ void scope::kill_children() noexcept {
         flow& f = *m->child;
         if (!f.is_at(current_executor()))
             fail("a frame is destroyed while what it waits for runs on another executor", f.info(),
-                 unknown_place);
+                 unknown_caller);
         f.kind->end(f);
     }
 }

@@ -16,9 +16,9 @@ namespace weft {
 
 class shield {
 public:
-    explicit shield(std::source_location place = std::source_location::current()) noexcept
+    explicit shield(std::source_location caller = std::source_location::current()) noexcept
         : flow_(detail::flow_here()) {
-        if (flow_ != nullptr) flow_->raise_shield(place);
+        if (flow_ != nullptr) flow_->raise_shield(caller);
     }
     shield(const shield&) = delete;
     shield& operator=(const shield&) = delete;

@@ -17,7 +17,7 @@ constinit thread_local thread_executor* host = nullptr;
 WEFT_COLD void make_host() noexcept {
     host = new (std::nothrow) thread_executor;
     if (host == nullptr)
-        fail("out of memory: a thread's first use of the library", {}, unknown_place);
+        fail("out of memory: a thread's first use of the library", {}, unknown_caller);
     struct at_end {
         ~at_end() { std::exchange(host, nullptr)->end(); }
     };
@@ -58,7 +58,7 @@ void thread_executor::end() noexcept {
         release(flow_);
     }
     if (left != nullptr || !timers_.empty())
-        fail("a thread ends while what was begun on it still waits", info(flow_), unknown_place);
+        fail("a thread ends while what was begun on it still waits", info(flow_), unknown_caller);
     release(flow_);
 }
 
@@ -114,7 +114,7 @@ void thread_executor::post(runnable& r) noexcept {
 // All share one queue; a flow's own turn has its link there, and nothing else can be deferred.
 void thread_executor::defer(std::coroutine_handle<> handle, flow* of) noexcept {
     if (of == nullptr || of->turn.handle != handle)
-        fail("a yield in what a waiting thread runs", {}, unknown_place);
+        fail("a yield in what a waiting thread runs", {}, unknown_caller);
     post(of->turn);
 }
 

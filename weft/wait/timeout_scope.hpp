@@ -25,11 +25,11 @@ class timeout_scope {
 public:
     template <class Rep, class Period>
     explicit timeout_scope(std::chrono::duration<Rep, Period> d,
-                           std::source_location place = std::source_location::current()) noexcept
-        : timeout_scope(after(now(), d), place) {}
+                           std::source_location caller = std::source_location::current()) noexcept
+        : timeout_scope(after(now(), d), caller) {}
     explicit timeout_scope(time_point deadline,
-                           std::source_location place = std::source_location::current()) noexcept
-        : flow_(bounded_flow(place)),
+                           std::source_location caller = std::source_location::current()) noexcept
+        : flow_(bounded_flow(caller)),
           deadline_(deadline),
           outer_(flow_.deadline),
           counts_(deadline <= outer_) {
@@ -47,9 +47,9 @@ public:
     }
 
 private:
-    static flow& bounded_flow(std::source_location place) noexcept {
+    static flow& bounded_flow(std::source_location caller) noexcept {
         flow* const f = detail::flow_here();
-        WEFT_ASSERT_AT(f != nullptr, "a timeout_scope outside any flow", place);
+        WEFT_ASSERT_AT(f != nullptr, "a timeout_scope outside any flow", caller);
         return *f;
     }
 

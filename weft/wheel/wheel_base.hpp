@@ -36,7 +36,7 @@ public:
 protected:
     explicit wheel_base(tick now) noexcept : now_(now) {}
     ~wheel_base() {
-        WEFT_ASSERT_AT(empty(), "destruction of a wheel that has nodes", unknown_place);
+        WEFT_ASSERT_AT(empty(), "destruction of a wheel that has nodes", unknown_caller);
     }
 
     bool has_due() const noexcept { return !due_.empty() || !expired_.empty(); }

@@ -44,7 +44,7 @@ public:
     wheel_node(const wheel_node&) = delete;  // pinned: its neighbours point here
     wheel_node& operator=(const wheel_node&) = delete;
     ~wheel_node() {
-        WEFT_ASSERT_AT(!linked(), "destruction of a node that is in a wheel", unknown_place);
+        WEFT_ASSERT_AT(!linked(), "destruction of a node that is in a wheel", unknown_caller);
     }
 
     // Whether the node is in a wheel, which will deliver the node at some time.

@@ -164,8 +164,6 @@ private:
 };
 
 class tls_stream {
-    using place_t = std::source_location;
-
 public:
     tls_stream() noexcept;  // none
     tls_stream(tls_stream&&) noexcept;
@@ -197,25 +195,28 @@ public:
         return {core(), detail::tls_operation::shutdown};
     }
 
-    result<void> handshake(place_t place = place_t::current()) {
+    result<void> handshake(std::source_location caller = std::source_location::current()) {
         auto op = async_handshake();
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
+    result<std::size_t> read(std::span<std::byte> into,
+                             std::source_location caller = std::source_location::current()) {
         auto op = async_read(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    transfer_result read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
+    transfer_result read_exact(std::span<std::byte> into,
+                               std::source_location caller = std::source_location::current()) {
         auto op = async_read_exact(into);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    transfer_result write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
+    transfer_result write_all(std::span<const std::byte> from,
+                              std::source_location caller = std::source_location::current()) {
         auto op = async_write_all(from);
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
-    result<void> shutdown(place_t place = place_t::current()) {
+    result<void> shutdown(std::source_location caller = std::source_location::current()) {
         auto op = async_shutdown();
-        return detail::block_for(op, place);
+        return detail::block_for(op, caller);
     }
 
     // Closes it for all callers, without a message to the peer. Any thread.

@@ -54,7 +54,7 @@ int co_cond_free(stCoCond_t* cond) {
     {
         const std::lock_guard held(cond->waiting);
         if (!cond->waiting.empty())
-            fail("co_cond_free of a condition that has waiters", {}, unknown_place);
+            fail("co_cond_free of a condition that has waiters", {}, unknown_caller);
     }
     delete cond;
     return 0;

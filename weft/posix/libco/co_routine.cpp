@@ -120,10 +120,10 @@ void end(stCoRoutine_t& co) noexcept {
     switch (state_of(*core)) {
         case coroutine_state::running:
             fail("the end of a coroutine by what it runs: co_release, co_reset", core->info(),
-                 unknown_place);
+                 unknown_caller);
         case coroutine_state::suspended:
             if (co.env != find_env())
-                fail("the end of another thread's coroutine", core->info(), unknown_place);
+                fail("the end of another thread's coroutine", core->info(), unknown_caller);
             {
                 const restore_on_exit put_back;
                 this_thread_runs() = {nullptr, &co.env->loop};
@@ -168,7 +168,7 @@ int co_create(stCoRoutine_t** co, const stCoRoutineAttr_t* attr, pfn_co_routine_
 }
 
 void co_resume(stCoRoutine_t* co) {
-    if (co->core == nullptr) fail("co_resume of a thread's own coroutine", {}, unknown_place);
+    if (co->core == nullptr) fail("co_resume of a thread's own coroutine", {}, unknown_caller);
     stCoRoutineEnv_t& e = detail::env_here();
     if (co->env == nullptr) co->env = &e;
     if (co->env != &e) detail::fail_of(*co, "co_resume of another thread's coroutine");
@@ -182,7 +182,7 @@ void co_resume(stCoRoutine_t* co) {
 
 void co_yield_ct() {
     stCoRoutine_t* const co = running_routine();
-    if (co == nullptr) fail("co_yield_ct outside of any coroutine", {}, unknown_place);
+    if (co == nullptr) fail("co_yield_ct outside of any coroutine", {}, unknown_caller);
     await(detail::yield_operation(*co));
 }
 
@@ -190,7 +190,7 @@ void co_yield_of(stCoRoutine_t*) { co_yield_ct(); }
 void co_yield_env(stCoRoutineEnv_t*) { co_yield_ct(); }
 
 void co_release(stCoRoutine_t* co) {
-    if (co->core == nullptr) fail("co_release of a thread's own coroutine", {}, unknown_place);
+    if (co->core == nullptr) fail("co_release of a thread's own coroutine", {}, unknown_caller);
     if (co == running_routine()) {
         co->released = true;
         return;
@@ -202,7 +202,7 @@ void co_release(stCoRoutine_t* co) {
 void co_free(stCoRoutine_t* co) { co_release(co); }
 
 void co_reset(stCoRoutine_t* co) {
-    if (co->core == nullptr) fail("co_reset of a thread's own coroutine", {}, unknown_place);
+    if (co->core == nullptr) fail("co_reset of a thread's own coroutine", {}, unknown_caller);
     detail::end(*co);
     co->env = nullptr;
     co->hooked = false;

@@ -74,8 +74,8 @@ void co_eventloop(stCoEpoll_t* ctx, pfn_co_eventloop_t pfn, void* arg) {
     using namespace std::chrono_literals;
     stCoRoutineEnv_t& e = *ctx->env;
     if (&e != weft::detail::find_env())
-        weft::fail("co_eventloop of another thread's loop", {}, weft::unknown_place);
-    if (e.runs_here()) weft::fail("co_eventloop in a coroutine", {}, weft::unknown_place);
+        weft::fail("co_eventloop of another thread's loop", {}, weft::unknown_caller);
+    if (e.runs_here()) weft::fail("co_eventloop in a coroutine", {}, weft::unknown_caller);
     if (pfn == nullptr)
         for (;;) e.loop.run_once(weft::never);
     weft::duration pause = 1ms;
