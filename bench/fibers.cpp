@@ -146,13 +146,13 @@ auto handoffs(std::size_t rounds) {
     return [=]<class Peer>(Peer, meter& m) {
         typename Peer::stage stage(stack_bytes);
         typename Peer::mutex mutex;
-        int holder = 0;
+        int owner = 0;
         std::uint64_t handoffs = 0;
         const auto body = [&](int self) {
             for (std::size_t round = 0; round < rounds; ++round) {
                 mutex.lock();
-                handoffs += holder != self;
-                holder = self;
+                handoffs += owner != self;
+                owner = self;
                 Peer::yield();
                 mutex.unlock();
                 Peer::yield();

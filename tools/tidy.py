@@ -46,7 +46,7 @@ TESTED_ELSEWHERE = {
     "weft/hook/fifo.hpp": "devices_test: each end of a pipe with a name is opened first",
     "weft/hook/device.hpp": "devices_test; posix_bytes_test: eventfd, pipes; many_wait_for_one",
     "weft/hook/own_self.hpp": "self_test: fibers, threads, stacks, with the option and without",
-    "weft/hook/stdio_lock.hpp": "stdio_test: holders, trying, streams that wait, those killed in one",
+    "weft/hook/stdio_lock.hpp": "stdio_test: owners, trying, streams that wait, those killed in one",
     "weft/hook/stdio_waits.hpp": "stdio_test: what waits lets others run, is stopped, is killed",
     "weft/hook/record_lock.hpp": "posix_lock_test: circles, stops, each kind of lock",
     "weft/hook/file_call.hpp": "differential_test with options::files",

@@ -116,8 +116,8 @@ TEST_P(sqlite, keeps_all_writes_of_many_connections) {
 
 TEST_P(sqlite, waits_for_a_lock_concurrently) {
     const database d;
-    const connection holder = opened(d.path());
-    ASSERT_EQ(tell(holder, "begin exclusive"), SQLITE_OK);
+    const connection owner = opened(d.path());
+    ASSERT_EQ(tell(owner, "begin exclusive"), SQLITE_OK);
     all_within(600ms, "20 times a busy timeout of 300 ms", party_count, [&](int) {
         const connection c = opened(d.path());
         ::sqlite3_busy_timeout(c.get(), 300);
@@ -127,8 +127,8 @@ TEST_P(sqlite, waits_for_a_lock_concurrently) {
 
 TEST_P(sqlite_in, can_be_stopped) {
     const database d;
-    const connection holder = opened(d.path());
-    ASSERT_EQ(tell(holder, "begin exclusive"), SQLITE_OK);
+    const connection owner = opened(d.path());
+    ASSERT_EQ(tell(owner, "begin exclusive"), SQLITE_OK);
     // SQLite keeps one descriptor of a file that is locked here, for the next connection to it.
     EXPECT_EQ(tell(opened(d.path()), "select * from t"), SQLITE_BUSY);
     expect_stopped_at_once("sqlite3_exec of a locked file", [&](bool& inside) {

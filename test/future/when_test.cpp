@@ -93,22 +93,22 @@ TEST(when_any, returns_the_first_value_and_stops_the_others) {
 //
 TEST(when_any, waits_for_the_losers_to_end) {
     virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     run(l, [&] {
         auto holds = [&](weft::duration d) {
-            return make_ready_future().then([&holders, d] {
-                ++holders;
+            return make_ready_future().then([&live_count, d] {
+                ++live_count;
                 struct at_end {
                     int& n;
                     ~at_end() { --n; }
-                } const lets_go{holders};
+                } const lets_go{live_count};
                 weft::this_fiber::sleep_for(d);
             });
         };
         weft::when_any(holds(1h), holds(1ms), holds(2h))
             .then([&](auto won) {
                 EXPECT_EQ(won.index, 1u);
-                EXPECT_EQ(holders, 0);
+                EXPECT_EQ(live_count, 0);
             })
             .detach();
     });

@@ -448,7 +448,7 @@ TEST(libc_mutex, timed_lock_accepts_extreme_deadlines) {
 TEST(libc_mutex, lock_wait_lets_virtual_time_pass) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     weft::testing::virtual_loop l(1);
-    fiber holder(
+    fiber owner(
         [] {
             ::pthread_mutex_lock(&m);
             ::usleep(30'000);
@@ -471,7 +471,7 @@ TEST(libc_mutex, lock_wait_lets_virtual_time_pass) {
 TEST(libc_mutex, contended_in_a_library_lets_other_fibers_run) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     std::atomic<int> state{0};  // 1: it is held; 2: it may be released
-    std::thread holder([&] {
+    std::thread owner([&] {
         ::pthread_mutex_lock(&m);
         state = 1;
         while (state != 2) std::this_thread::yield();
@@ -483,7 +483,7 @@ TEST(libc_mutex, contended_in_a_library_lets_other_fibers_run) {
         EXPECT_EQ(lock_in_library(&m), 0);  // for ever, if the other did not run
         EXPECT_EQ(unlock_in_library(&m), 0);
     });
-    holder.join();
+    owner.join();
 }
 
 // It cannot be refused, so it waits on.

@@ -190,7 +190,7 @@ POSIX_CASE(a_locked_stream_is_its_holder_s) {
 POSIX_CASE(a_locked_stream_is_not_had_by_trying) {
     piped p;
     HOOKED(flockfile)(p.out);
-    t.told("again by its holder", HOOKED(ftrylockfile)(p.out));
+    t.told("again by its owner", HOOKED(ftrylockfile)(p.out));
     HOOKED(funlockfile)(p.out);
     t.beside([&] { t.told("by another", HOOKED(ftrylockfile)(p.out) != 0); });
     t.join();
@@ -237,7 +237,7 @@ POSIX_CASE(a_stream_is_closed_when_its_holder_has_left_it) {
     while (!is_in) after_ms(1);
     t.told("fclose", HOOKED(fclose)(p.out));
     p.out = nullptr;
-    t.told("its holder has left", is_out);
+    t.told("its owner has left", is_out);
     t.join();
     char text[8] = {};
     t.told("fread", static_cast<long>(HOOKED(fread)(text, 1, sizeof text, p.in)));

@@ -42,7 +42,7 @@ report hold(std::initializer_list<int> times, bool plain, const model::options& 
             int sum = plain ? 1 : 0;
             for (std::size_t n = 0; n < all.size(); ++n) {
                 sum += all[n];
-                run.thread("holder", [&, n] {
+                run.thread("owner", [&, n] {
                     weft::detail::this_thread_runs() = {nullptr, &places[n]};
                     for (int t = 0; t < all[n]; ++t) add();
                     weft::detail::this_thread_runs() = {};

@@ -18,20 +18,20 @@ using model::report;
 
 // Each thread takes the lock so many times. Two owners at once race, and so does an owner that does
 // not see what the last owner did.
-report hold(int holders, int times, unsigned deviations) {
+report hold(int thread_count, int times, unsigned deviations) {
     return explore(
         [=](execution& run) {
             weft::spin_lock lock;
             model::var<int> count{0};
-            for (int n = 0; n < holders; ++n)
-                run.thread("holder", [&] {
+            for (int n = 0; n < thread_count; ++n)
+                run.thread("owner", [&] {
                     for (int t = 0; t < times; ++t) {
                         const std::lock_guard held(lock);
                         count.write(count.read() + 1);
                     }
                 });
             run.go();
-            model::require(count.read() == holders * times, "each was inside");
+            model::require(count.read() == thread_count * times, "each was inside");
         },
         {.deviations = deviations});
 }
@@ -48,7 +48,7 @@ TEST(spin_lock, excludes_a_thread_that_only_tries) {
                          weft::spin_lock lock;
                          model::var<int> count{0};
                          for (int n = 0; n < 2; ++n)
-                             run.thread("holder", [&] {
+                             run.thread("owner", [&] {
                                  const std::lock_guard held(lock);
                                  count.write(count.read() + 1);
                              });
@@ -76,7 +76,7 @@ TEST(spin_lock, yields_the_processor_however_long_it_waits) {
                          weft::spin_lock lock;
                          weft::atomic<int> beat{0};
                          lock.lock();
-                         run.thread("holder", [&] {
+                         run.thread("owner", [&] {
                              for (int t = 1; t <= 40; ++t) {
                                  beat.store(t, std::memory_order_relaxed);
                                  model::spin();

@@ -22,20 +22,20 @@ using condition = weft::detail::condition_of_system<weft::atomic>;
 
 // Two inside at once, or one that does not see what the last one did, race; one that is not woken
 // is a deadlock.
-report hold(int holders, int times, unsigned deviations) {
+report hold(int thread_count, int times, unsigned deviations) {
     return explore(
         [=](execution& run) {
             mutex lock;
             model::var<int> count{0};
-            for (int n = 0; n < holders; ++n)
-                run.thread("holder", [&] {
+            for (int n = 0; n < thread_count; ++n)
+                run.thread("owner", [&] {
                     for (int t = 0; t < times; ++t) {
                         const std::lock_guard held(lock);
                         count.write(count.read() + 1);
                     }
                 });
             run.go();
-            model::require(count.read() == holders * times, "each was inside");
+            model::require(count.read() == thread_count * times, "each was inside");
         },
         {.deviations = deviations});
 }

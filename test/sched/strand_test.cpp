@@ -162,7 +162,7 @@ TEST(strand, keeps_a_deadline_that_passes_during_its_turn) {
     // Worker 0 is held till worker 1 is at the turn, and then is free to ring; before the deadline
     // is set, else it could ring first, and take the turn behind what holds it.
     std::latch held(1);
-    fiber holder(
+    fiber owner(
         [&] {
             held.count_down();
             while (!turn_began) std::this_thread::yield();
@@ -184,7 +184,7 @@ TEST(strand, keeps_a_deadline_that_passes_during_its_turn) {
         turn_began = true;
         while (!rung) std::this_thread::yield();
     });
-    holder.join();
+    owner.join();
     // Behind the strand's in the same wheel.
     const timer last(p.worker(0), after(until, 5ms), duration::zero(), [&] { rung = true; });
     const time_point give_up = after(steady_now(), 20s);

@@ -425,11 +425,11 @@ TYPED_TEST_SUITE(mutex_of_any_kind_death, mutexes);
 TYPED_TEST(mutex_of_any_kind_death, owned_at_thread_exit_names_that_thread) {
     alignas(TypeParam) static std::byte place[sizeof(TypeParam)];
     auto& m = *new (place) TypeParam;
-    const std::string holder = thread_named(held_by_one_that_has_ended(m));
+    const std::string owner = thread_named(held_by_one_that_has_ended(m));
     const std::string me = thread_named(weft::detail::this_thread_host().number());
-    EXPECT_NE(holder, me);
-    EXPECT_DEATH(m.unlock(), holder + ": " + me + " \\(.*mutex_test\\.cpp:");
-    EXPECT_DEATH(m.~TypeParam(), holder + ": " + me + "\n");
+    EXPECT_NE(owner, me);
+    EXPECT_DEATH(m.unlock(), owner + ": " + me + " \\(.*mutex_test\\.cpp:");
+    EXPECT_DEATH(m.~TypeParam(), owner + ": " + me + "\n");
     // Nor is a later thread, at the same place in memory, the owner.
     for (int i = 0; i < 3; ++i) std::thread([&] { EXPECT_FALSE(m.owned_by_caller()); }).join();
     EXPECT_FALSE(m.try_lock_for(0ms));

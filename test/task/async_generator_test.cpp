@@ -105,15 +105,15 @@ TEST(async_generator, throws_from_the_step_that_met_the_exception) {
 
 TEST(async_generator, a_stop_of_its_awaiter_ends_a_wait_of_its_body) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     const auto holds = [](int& n) -> async_generator<int> {
         const held h(n);
         co_yield 1;
         co_await weft::sleep_for(1h);
     };
     const auto body = [&]() -> task<> {
-        auto g = holds(holders);
-        while (co_await g.next() != nullptr) EXPECT_EQ(holders, 1);
+        auto g = holds(live_count);
+        while (co_await g.next() != nullptr) EXPECT_EQ(live_count, 1);
     };
     weft::detail::task_run<void> r(body(), l.loop());
     r->post_first_turn();
@@ -121,36 +121,36 @@ TEST(async_generator, a_stop_of_its_awaiter_ends_a_wait_of_its_body) {
     r->request_stop(weft::stop_reason::user);
     l.run();
     EXPECT_THROW(r.take(), weft::stopped);
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 TEST(async_generator, is_destroyed_at_a_yield_and_in_a_wait) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     const auto holds = [](int& n) -> async_generator<int> {
         const held h(n);
         co_yield 1;
         co_await weft::sleep_for(1h);
     };
     const auto at_yield = [&]() -> task<> {
-        auto g = holds(holders);
+        auto g = holds(live_count);
         co_await g.next();
-        EXPECT_EQ(holders, 1);
+        EXPECT_EQ(live_count, 1);
     };
     run(l, at_yield());
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     const auto in_wait = [](auto make, int& n) -> task<> {
         auto g = make(n);
         co_await g.next();
         co_await g.next();
     };
-    task<> t = in_wait(holds, holders);
+    task<> t = in_wait(holds, live_count);
     l.loop().post([&] { t.start(); });
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 1);
+    EXPECT_EQ(live_count, 1);
     l.loop().post([&] { t = task<>(); });
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     l.run();  // no timer of it is left
 }
 
@@ -194,25 +194,25 @@ TEST(async_generator_death, refuses_next_and_begin_when_empty) {
 
 //
 TEST(async_generator, survives_self_move_and_ends_the_assigned_one_once) {
-    int holders = 0;
+    int live_count = 0;
     const auto holds = [](int& n) -> async_generator<int> {
         const held h(n);
         for (int i = 1;; ++i) co_yield i;
     };
     const auto body = [&]() -> task<> {
-        auto g = holds(holders), other = holds(holders);
+        auto g = holds(live_count), other = holds(live_count);
         co_await g.next();
         co_await other.next();
         auto& same = g;
         g = std::move(same);
-        EXPECT_EQ(holders, 2);
+        EXPECT_EQ(live_count, 2);
         EXPECT_EQ(*co_await g.next(), 2);
         g = std::move(other);
-        EXPECT_EQ(holders, 1);
+        EXPECT_EQ(live_count, 1);
         EXPECT_EQ(*co_await g.next(), 2);
     };
     run(body());
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct wait_of_tasks {
     const char* name;
     // In a fiber, for an hour unless it is ended; then it throws. The argument counts the objects
     // that are live meanwhile.
-    void (*run)(int& holders);
+    void (*run)(int& live_count);
 };
 
 const wait_of_tasks every_wait_of_tasks[] = {
@@ -151,19 +151,19 @@ protected:
     template <class Before, class End>
     void ended_by(Before before, End end, weft::duration when, weft::stop_reason reason) {
         weft::testing::virtual_loop l(1);
-        int holders = 0;
+        int live_count = 0;
         std::optional<weft::stop_reason> why;
         weft::time_point woken{};
         weft::fiber waits(
             [&] {
                 [[maybe_unused]] const auto scope = before();
                 try {
-                    GetParam().run(holders);
+                    GetParam().run(live_count);
                 } catch (const weft::stopped& s) {
                     why = s.reason;
                 }
                 woken = weft::now();
-                EXPECT_EQ(holders, 0) << "what it began has not ended";
+                EXPECT_EQ(live_count, 0) << "what it began has not ended";
             },
             {.on = l});
         weft::fiber ends(
@@ -181,7 +181,7 @@ protected:
         EXPECT_EQ(*why, reason);
         EXPECT_GE(woken, weft::time_point(when));
         EXPECT_LE(woken, weft::time_point(when + 1ms));
-        EXPECT_EQ(holders, 0);
+        EXPECT_EQ(live_count, 0);
         EXPECT_EQ(l.loop().flow_count(), 0u);
         EXPECT_LE(l.now(), weft::time_point(11ms)) << "a timer was left behind";
     }
@@ -211,19 +211,19 @@ TEST_P(every_wait_of_task, ends_at_once_after_a_stop) {
 
 // The loop ends while the fiber waits under a shield: all that it started ends with it.
 TEST_P(every_wait_of_task, is_cancelled_when_its_stack_is_unwound) {
-    int holders = 0;
+    int live_count = 0;
     {
         weft::loop l;
         weft::fiber f(
             [&] {
                 const weft::shield s;
-                GetParam().run(holders);
+                GetParam().run(live_count);
             },
             {.on = &l});
         f.detach();
         l.run_until_idle();
     }
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(task, every_wait_of_task, ::testing::ValuesIn(every_wait_of_tasks),

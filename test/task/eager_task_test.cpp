@@ -67,14 +67,14 @@ TEST(eager_task, is_ended_by_its_destruction) {
         co_await weft::sleep_for(1h);
     };
     const auto body = [&]() -> task<> {
-        int holders = 0;
+        int live_count = 0;
         {
-            eager_task<> t = hold(holders);
-            EXPECT_EQ(holders, 1);
-            t = hold(holders);
-            EXPECT_EQ(holders, 1);
+            eager_task<> t = hold(live_count);
+            EXPECT_EQ(live_count, 1);
+            t = hold(live_count);
+            EXPECT_EQ(live_count, 1);
         }
-        EXPECT_EQ(holders, 0);
+        EXPECT_EQ(live_count, 0);
         co_return;
     };
     run(body());
@@ -105,15 +105,15 @@ TEST(eager_task, can_be_awaited_by_a_thread) {
 
 TEST(eager_task, dropped_by_its_own_body_is_asked_to_stop_and_completes) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     bool went_on = false, was_stopped = false;
     std::optional<eager_task<>> slot;
     const auto drops_itself = [&]() -> eager_task<> {
-        const held h(holders);
+        const held h(live_count);
         co_await weft::sleep_for(1ms);
         slot.reset();
         went_on = true;
-        EXPECT_EQ(holders, 1);
+        EXPECT_EQ(live_count, 1);
         try {
             co_await weft::sleep_for(1h);
         } catch (const weft::stopped&) {
@@ -123,7 +123,7 @@ TEST(eager_task, dropped_by_its_own_body_is_asked_to_stop_and_completes) {
     const auto body = [&]() -> task<> {
         slot.emplace(drops_itself());
         co_await weft::sleep_for(2ms);
-        EXPECT_EQ(holders, 0);
+        EXPECT_EQ(live_count, 0);
     };
     run(l, body());
     EXPECT_TRUE(went_on);

@@ -116,11 +116,11 @@ TEST(foreign, awaits_when_all) {
 
 TEST(foreign, awaits_when_any_and_some) {
     foreign_on_a_loop([](bool& ended) -> foreign_coroutine {
-        int holders = 0;
-        auto first = co_await weft::when_any(hold_for_an_hour(holders), number_in(1ms, 2));
+        int live_count = 0;
+        auto first = co_await weft::when_any(hold_for_an_hour(live_count), number_in(1ms, 2));
         EXPECT_EQ(first.index, 1u);
         EXPECT_EQ(std::get<1>(first.value), 2);
-        EXPECT_EQ(holders, 0) << "the loser has ended";
+        EXPECT_EQ(live_count, 0) << "the loser has ended";
         auto two = co_await weft::some(2, number_in(3ms, 3), number_in(2ms, 2), number_in(1ms, 1));
         EXPECT_EQ(two.size(), 2u);
         EXPECT_EQ(two.at(0).index, 2u);

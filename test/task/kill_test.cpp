@@ -80,7 +80,7 @@ struct foreign_awaiter {
 
 struct stack_with_coroutines {
     const char* name;
-    void (*run)(stops here, int& holders);
+    void (*run)(stops here, int& live_count);
 };
 
 void to_its_end(task<> t) {
@@ -117,27 +117,27 @@ const stack_with_coroutines every_stack[] = {
 class kill_through : public testing::TestWithParam<stack_with_coroutines> {};
 
 TEST_P(kill_through, unwinds_the_whole_stack) {
-    int holders = 0;
+    int live_count = 0;
     weft::coroutine<void()> c([&] {
-        const held h(holders);
-        GetParam().run([] { weft::this_coroutine::yield(); }, holders);
+        const held h(live_count);
+        GetParam().run([] { weft::this_coroutine::yield(); }, live_count);
         ADD_FAILURE() << "the body went on";
     });
     c.resume();
-    EXPECT_GT(holders, 1);
+    EXPECT_GT(live_count, 1);
     c.kill();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_TRUE(c.done());
 }
 
 TEST_P(kill_through, unwinds_a_cancelled_thread_as_well) {
-    int holders = 0;
+    int live_count = 0;
     EXPECT_TRUE(weft::testing::is_cancelled_in([&] {
-        const held h(holders);
-        GetParam().run([] { ::pthread_testcancel(); }, holders);
+        const held h(live_count);
+        GetParam().run([] { ::pthread_testcancel(); }, live_count);
         ADD_FAILURE() << "the body went on";
     }));
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(of, kill_through, testing::ValuesIn(every_stack),
@@ -145,10 +145,10 @@ INSTANTIATE_TEST_SUITE_P(of, kill_through, testing::ValuesIn(every_stack),
 
 // What is left of a body that was killed, where its consumer swallows the kill.
 TEST(kill_of_coroutines, leaves_a_generator_at_its_end) {
-    int holders = 0;
+    int live_count = 0;
     int rest = 0;
     weft::coroutine<void()> c([&] {
-        generator<int> g = nest([] { weft::this_coroutine::yield(); }, holders);
+        generator<int> g = nest([] { weft::this_coroutine::yield(); }, live_count);
         auto at = g.begin();
         try {
             ++at;
@@ -158,15 +158,15 @@ TEST(kill_of_coroutines, leaves_a_generator_at_its_end) {
     });
     c.resume();
     c.kill();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_EQ(rest, 3) << "the outer one goes on as behind any inner one that ended";
 }
 
 TEST(kill_of_coroutines_death, leaves_a_task_without_a_result) {
     bool is_asked = true;
     weft::coroutine<void()> c([&] {
-        int holders = 0;
-        task<int> t = inner([] { weft::this_coroutine::yield(); }, holders);
+        int live_count = 0;
+        task<int> t = inner([] { weft::this_coroutine::yield(); }, live_count);
         try {
             t.start();
         } catch (...) {
@@ -193,7 +193,7 @@ TEST(kill_of_coroutines_death, is_refused_by_the_first_turn_of_an_eager_task) {
 }
 
 TEST(kill_of_coroutines, leaves_an_async_generator_at_its_end) {
-    int holders = 0;
+    int live_count = 0;
     bool ended = false;
     weft::coroutine<void()> c([&] {
         const auto consume = [&]() -> task<> {
@@ -202,7 +202,7 @@ TEST(kill_of_coroutines, leaves_an_async_generator_at_its_end) {
                 co_yield 1;
                 weft::this_coroutine::yield();
             };
-            async_generator<int> g = numbers(holders);
+            async_generator<int> g = numbers(live_count);
             co_await g.next();
             auto next = [&]() -> task<> { co_await g.next(); };
             task<> second = next();
@@ -216,7 +216,7 @@ TEST(kill_of_coroutines, leaves_an_async_generator_at_its_end) {
     });
     c.resume();
     c.kill();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_TRUE(ended);
 }
 

@@ -142,20 +142,20 @@ TEST(shared_task, cannot_be_stopped_when_done) {
 }
 
 TEST(shared_task, without_memory_throws_and_destroys_its_parameters_once) {
-    int holders = 0;
+    int live_count = 0;
     const auto holds = [](std::shared_ptr<held>) -> shared_task<> { co_return; };
     weft::sync_wait(holds(nullptr));  // there are blocks in the cache now
     for (int which = 1; which <= 3; ++which) {
-        auto parameter = std::make_shared<held>(holders);
+        auto parameter = std::make_shared<held>(live_count);
         const weft::testing::allocation_fails no_memory(which);
         try {
             const shared_task<> t = holds(std::move(parameter));
         } catch (const std::bad_alloc&) {
         }
     }
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     // Nor was a frame freed twice.
-    const auto one = std::make_shared<held>(holders), two = std::make_shared<held>(holders);
+    const auto one = std::make_shared<held>(live_count), two = std::make_shared<held>(live_count);
     {
         const shared_task<> a = holds(one), b = holds(two);
         EXPECT_EQ(one.use_count() + two.use_count(), 4);

@@ -87,15 +87,15 @@ TEST(await, of_a_task_that_fails_throws_in_the_fiber) {
 
 TEST(await, of_a_task_forwards_a_stop_of_the_fiber_and_waits) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
-    weft::fiber f([&] { weft::await(hold_for_an_hour(holders)); }, {.on = l});
+    int live_count = 0;
+    weft::fiber f([&] { weft::await(hold_for_an_hour(live_count)); }, {.on = l});
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 1);
+    EXPECT_EQ(live_count, 1);
     const weft::time_point before = l.now();
     f.request_stop();
     l.run();
     EXPECT_EQ(l.now(), before);
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_TRUE(f.join().stopped());
 }
 
@@ -105,8 +105,8 @@ TEST(await, of_a_task_in_a_stopped_fiber_ends_at_its_first_wait) {
         [&] {
             weft::current_flow()->request_stop(weft::stop_reason::user);
             EXPECT_EQ(weft::await(number(4)), 4);  // it does not wait
-            int holders = 0;
-            EXPECT_THROW(weft::await(hold_for_an_hour(holders)), weft::stopped);
+            int live_count = 0;
+            EXPECT_THROW(weft::await(hold_for_an_hour(live_count)), weft::stopped);
             const weft::shield s;
             EXPECT_EQ(weft::await(number_in(1ms, 5)), 5);
         },
@@ -116,20 +116,20 @@ TEST(await, of_a_task_in_a_stopped_fiber_ends_at_its_first_wait) {
 }
 
 TEST(await, of_a_task_ends_with_a_fiber_that_is_killed) {
-    int holders = 0;
+    int live_count = 0;
     {
         weft::testing::virtual_loop l(1);
         weft::fiber f(
             [&] {
                 const weft::shield s;
-                weft::await(hold_for_an_hour(holders));
+                weft::await(hold_for_an_hour(live_count));
             },
             {.on = l});
         l.loop().run_until_idle();
-        EXPECT_EQ(holders, 1);
+        EXPECT_EQ(live_count, 1);
         f.detach();
     }
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 // In later turns too, of which the exception that unwinds the fiber is not a part.

@@ -30,16 +30,16 @@ TEST(task_flow, is_scheduled_until_its_first_turn_runs) {
 
 TEST(task_flow, a_stop_ends_the_wait_it_is_in) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
-    weft::detail::task_run<int> r(hold_for_an_hour(holders), l.loop());
+    int live_count = 0;
+    weft::detail::task_run<int> r(hold_for_an_hour(live_count), l.loop());
     r->post_first_turn();
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 1);
+    EXPECT_EQ(live_count, 1);
     EXPECT_TRUE(r->request_stop(stop_reason::user));
     EXPECT_FALSE(r->request_stop(stop_reason::shutdown));
     const weft::time_point before = l.now();
     l.run();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_EQ(l.now(), before);
     try {
         r.take();
@@ -52,17 +52,17 @@ TEST(task_flow, a_stop_ends_the_wait_it_is_in) {
 
 TEST(task_flow, a_stop_before_its_first_turn_fires_at_its_first_wait) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
-    weft::detail::task_run<int> r(hold_for_an_hour(holders), l.loop());
+    int live_count = 0;
+    weft::detail::task_run<int> r(hold_for_an_hour(live_count), l.loop());
     r->request_stop(stop_reason::user);
     r->post_first_turn();
     l.run();
     EXPECT_THROW(r.take(), weft::stopped);
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 TEST(task_flow, ends_with_its_executor) {
-    int holders = 0;
+    int live_count = 0;
     weft::detail::task_run<int> stops, ends;
     const auto stubborn = [](int& n) -> task<int> {
         const held h(n);
@@ -76,56 +76,56 @@ TEST(task_flow, ends_with_its_executor) {
     };
     {
         weft::testing::virtual_loop l(1);
-        stops = weft::detail::task_run<int>(hold_for_an_hour(holders), l.loop());
-        ends = weft::detail::task_run<int>(stubborn(holders), l.loop());
+        stops = weft::detail::task_run<int>(hold_for_an_hour(live_count), l.loop());
+        ends = weft::detail::task_run<int>(stubborn(live_count), l.loop());
         stops->post_first_turn();
         ends->post_first_turn();
         l.loop().run_until_idle();
-        EXPECT_EQ(holders, 2);
+        EXPECT_EQ(live_count, 2);
     }
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_THROW(stops.take(), weft::stopped);
     EXPECT_THROW(ends.take(), weft::stopped);
 }
 
 TEST(task_flow, frees_the_body_of_a_task_without_a_handle_at_its_end) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     const auto body = [](std::shared_ptr<held>) -> task<> { co_return; };
     {
-        weft::detail::task_run<void> r(body(std::make_shared<held>(holders)), l.loop());
+        weft::detail::task_run<void> r(body(std::make_shared<held>(live_count)), l.loop());
         r->post_first_turn();
     }
-    EXPECT_EQ(holders, 1);
+    EXPECT_EQ(live_count, 1);
     l.run();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 TEST(task_flow, frees_the_error_with_its_handle_while_a_message_is_pending) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     const auto body = [](int& n) -> task<> {
         throw std::make_shared<held>(n);
         co_return;
     };
-    weft::detail::task_run<void> r(body(holders), l.loop());
+    weft::detail::task_run<void> r(body(live_count), l.loop());
     weft::flow& f = *r;
     f.kind->retain(f);  // a message's
     r->post_first_turn();
     l.run();
-    EXPECT_EQ(holders, 1);
+    EXPECT_EQ(live_count, 1);
     r = {};
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     f.kind->release(f);
 }
 
 TEST(task_flow, frees_the_frame_of_an_unstarted_task) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     {
-        const weft::detail::task_run<int> r(hold_for_an_hour(holders), l.loop());
+        const weft::detail::task_run<int> r(hold_for_an_hour(live_count), l.loop());
     }
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 TEST(task_flow, frees_its_memory_with_its_last_reference) {

@@ -92,20 +92,20 @@ TEST(when_all, runs_all_then_throws_the_first_error_and_keeps_every_error) {
 
 TEST(when_all, forwards_a_stop_and_waits_for_all) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     const auto body = [](int& n) -> task<> {
         co_await when_all(hold_for_an_hour(n), hold_for_an_hour(n));
     };
-    weft::detail::task_run<void> r(body(holders), l.loop());
+    weft::detail::task_run<void> r(body(live_count), l.loop());
     r->post_first_turn();
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 2);
+    EXPECT_EQ(live_count, 2);
     EXPECT_EQ(l.loop().flow_count(), 3u);
     r->request_stop(weft::stop_reason::user);
     const weft::time_point before = l.now();
     l.run();
     EXPECT_EQ(l.now(), before);
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_THROW(r.take(), weft::stopped);
 }
 
@@ -172,7 +172,7 @@ TEST(when_all, starts_nothing_after_a_stop) {
 }
 
 TEST(when_all, destroyed_while_it_waits_ends_its_tasks) {
-    int holders = 0;
+    int live_count = 0;
     weft::testing::virtual_loop l(1);
     const auto body = [](int& n) -> task<> {
         auto all = when_all(hold_for_an_hour(n), hold_for_an_hour(n));
@@ -180,14 +180,14 @@ TEST(when_all, destroyed_while_it_waits_ends_its_tasks) {
     };
     std::optional<task<>> t;
     l.loop().post([&] {
-        t.emplace(body(holders));
+        t.emplace(body(live_count));
         t->start();
     });
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 2);
+    EXPECT_EQ(live_count, 2);
     l.loop().post([&] { t.reset(); });
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_EQ(l.loop().flow_count(), 0u);
 }
 

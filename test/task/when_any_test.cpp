@@ -30,7 +30,7 @@ TEST(when_any, returns_the_index_and_value_of_the_first) {
 
 TEST(when_any, stops_and_joins_the_losers_before_it_returns) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     const auto slow_to_go = [](int& n) -> task<int> {
         const held h(n);
         try {
@@ -42,10 +42,10 @@ TEST(when_any, stops_and_joins_the_losers_before_it_returns) {
         co_return 0;
     };
     const auto body = [&]() -> task<> {
-        auto first =
-            co_await when_any(hold_for_an_hour(holders), number_in(3ms, 3), slow_to_go(holders));
+        auto first = co_await when_any(hold_for_an_hour(live_count), number_in(3ms, 3),
+                                       slow_to_go(live_count));
         EXPECT_EQ(first.index, 1u);
-        EXPECT_EQ(holders, 0);
+        EXPECT_EQ(live_count, 0);
         EXPECT_EQ(std::get<1>(first.value), 3);
     };
     const weft::time_point before = l.now();
@@ -76,16 +76,16 @@ TEST(when_any, of_a_range) {
 
 TEST(when_any, is_stopped_with_its_awaiter) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     const auto body = [](int& n) -> task<> {
         co_await when_any(hold_for_an_hour(n), hold_for_an_hour(n));
     };
-    weft::detail::task_run<void> r(body(holders), l.loop());
+    weft::detail::task_run<void> r(body(live_count), l.loop());
     r->post_first_turn();
     l.loop().run_until_idle();
     r->request_stop(weft::stop_reason::user);
     l.run();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_THROW(r.take(), weft::stopped);
 }
 

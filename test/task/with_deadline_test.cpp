@@ -25,11 +25,11 @@ TEST(with_timeout, returns_a_value_that_comes_in_time) {
 TEST(with_timeout, ends_a_late_task_and_reports_timed_out) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
-    int holders = 0;
+    int live_count = 0;
     const auto body = [&]() -> task<> {
-        weft::result<int> r = co_await with_timeout(hold_for_an_hour(holders), 5ms);
+        weft::result<int> r = co_await with_timeout(hold_for_an_hour(live_count), 5ms);
         EXPECT_EQ(r.error(), std::errc::timed_out);
-        EXPECT_EQ(holders, 0);
+        EXPECT_EQ(live_count, 0);
         co_await weft::sleep_for(1ms);  // the deadline has passed
     };
     run(l, body());
@@ -69,12 +69,12 @@ TEST(with_timeout, reports_a_timeout_at_the_nearest_of_nested_limits) {
 }
 
 TEST(with_timeout, reaches_the_children_of_what_it_awaits) {
-    int holders = 0;
+    int live_count = 0;
     const auto body = [&]() -> task<> {
         auto r = co_await with_timeout(
-            weft::when_all(hold_for_an_hour(holders), hold_for_an_hour(holders)), 5ms);
+            weft::when_all(hold_for_an_hour(live_count), hold_for_an_hour(live_count)), 5ms);
         EXPECT_EQ(r.error(), std::errc::timed_out);
-        EXPECT_EQ(holders, 0);
+        EXPECT_EQ(live_count, 0);
     };
     run(body());
 }

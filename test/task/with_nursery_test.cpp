@@ -26,14 +26,14 @@ TEST(with_nursery, returns_the_result_of_its_block) {
 TEST(with_nursery, stops_and_joins_remaining_children_at_the_end_of_its_block) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
-    int holders = 0;
+    int live_count = 0;
     const auto body = [&]() -> task<> {
         co_await with_nursery([&](nursery& n) -> task<> {
-            for (int i = 0; i < 5; ++i) n.spawn(hold_for_an_hour(holders));
+            for (int i = 0; i < 5; ++i) n.spawn(hold_for_an_hour(live_count));
             co_await weft::sleep_for(1ms);
-            EXPECT_EQ(holders, 5);
+            EXPECT_EQ(live_count, 5);
         });
-        EXPECT_EQ(holders, 0);
+        EXPECT_EQ(live_count, 0);
     };
     run(l, body());
     EXPECT_EQ(l.now() - before, 1ms);
@@ -57,12 +57,12 @@ TEST(with_nursery, stops_children_not_yet_started) {
 TEST(with_nursery, stops_all_and_throws_the_error_when_a_child_fails) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
-    int holders = 0;
+    int live_count = 0;
     const auto body = [&]() -> task<> {
         co_await with_nursery([&](nursery& n) -> task<> {
-            n.spawn(hold_for_an_hour(holders));
+            n.spawn(hold_for_an_hour(live_count));
             n.spawn(failing_in(2ms, 9));
-            const held h(holders);
+            const held h(live_count);
             co_await weft::sleep_for(1h);
         });
     };
@@ -73,7 +73,7 @@ TEST(with_nursery, stops_all_and_throws_the_error_when_a_child_fails) {
         caught = n;
     }
     EXPECT_EQ(caught, 9);
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_EQ(l.now() - before, 2ms);
 }
 
@@ -129,16 +129,16 @@ TEST(with_nursery, throws_the_first_error_of_its_block_and_children) {
 }
 
 TEST(with_nursery, a_block_that_fails_stops_its_children) {
-    int holders = 0;
+    int live_count = 0;
     const auto body = [&]() -> task<> {
         co_await with_nursery([&](nursery& n) -> task<> {
-            n.spawn(hold_for_an_hour(holders));
+            n.spawn(hold_for_an_hour(live_count));
             co_await weft::sleep_for(1ms);
             throw 3;
         });
     };
     EXPECT_THROW(run(body()), int);
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 TEST(with_nursery, a_child_stopped_for_a_sibling_rethrows_the_siblings_error) {
@@ -161,25 +161,25 @@ TEST(with_nursery, a_child_stopped_for_a_sibling_rethrows_the_siblings_error) {
 
 TEST(with_nursery, is_stopped_with_its_awaiter) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     const auto body = [](int& n) -> task<> {
         co_await with_nursery([&](nursery& all) -> task<> {
             all.spawn(hold_for_an_hour(n));
             co_await hold_for_an_hour(n);
         });
     };
-    weft::detail::task_run<void> r(body(holders), l.loop());
+    weft::detail::task_run<void> r(body(live_count), l.loop());
     r->post_first_turn();
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 2);
+    EXPECT_EQ(live_count, 2);
     r->request_stop(weft::stop_reason::user);
     l.run();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_THROW(r.take(), weft::stopped);
 }
 
 TEST(with_nursery, destroyed_while_it_waits_ends_its_children) {
-    int holders = 0;
+    int live_count = 0;
     weft::testing::virtual_loop l(1);
     const auto body = [](int& n) -> task<> {
         co_await with_nursery([&](nursery& all) -> task<> {
@@ -187,18 +187,18 @@ TEST(with_nursery, destroyed_while_it_waits_ends_its_children) {
             co_await hold_for_an_hour(n);
         });
     };
-    task<> t = body(holders);
+    task<> t = body(live_count);
     l.loop().post([&] { t.start(); });
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 2);
+    EXPECT_EQ(live_count, 2);
     l.loop().post([&] { t = task<>(); });
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_EQ(l.loop().flow_count(), 0u);
 }
 
 TEST(with_nursery, destroyed_after_a_child_has_failed_throws_nothing) {
-    int holders = 0;
+    int live_count = 0;
     weft::testing::virtual_loop l(1);
     const auto fails_at_once = []() -> task<> {
         throw 9;
@@ -211,18 +211,18 @@ TEST(with_nursery, destroyed_after_a_child_has_failed_throws_nothing) {
             co_await hold_for_an_hour(n);
         });
     };
-    task<> t = body(holders);
+    task<> t = body(live_count);
     l.loop().post([&] { t.start(); });
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 1);
+    EXPECT_EQ(live_count, 1);
     l.loop().post([&] { t = task<>(); });
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_EQ(l.loop().flow_count(), 0u);
 }
 
 TEST(with_nursery, destroyed_ends_a_fiber_that_awaits_a_task) {
-    int holders = 0;
+    int live_count = 0;
     weft::testing::virtual_loop l(1);
     const auto body = [](int& n) -> task<> {
         co_await with_nursery([&](nursery& all) -> task<> {
@@ -230,13 +230,13 @@ TEST(with_nursery, destroyed_ends_a_fiber_that_awaits_a_task) {
             co_await hold_for_an_hour(n);
         });
     };
-    task<> t = body(holders);
+    task<> t = body(live_count);
     l.loop().post([&] { t.start(); });
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 2);
+    EXPECT_EQ(live_count, 2);
     l.loop().post([&] { t = task<>(); });
     l.loop().run_until_idle();
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
     EXPECT_EQ(l.loop().flow_count(), 0u);
 }
 

@@ -167,10 +167,10 @@ TEST(context_local_death, a_binding_that_ends_in_another_flow) {
     manual_executor on;
     context_local<int> n;
     coroutine_flow child(on);
-    struct holder {
+    struct owned_binding {
         decltype(n.bind(1)) bound;
     };
-    auto h = std::unique_ptr<holder>(new holder{n.bind(1)});
+    auto h = std::unique_ptr<owned_binding>(new owned_binding{n.bind(1)});
     child.inherit_context();
     EXPECT_DEATH(on.call([&] { h.reset(); }, &child), "weft: a binding ends in another flow");
     EXPECT_DEATH(std::thread([&] { h.reset(); }).join(), "weft: a binding ends in another flow");
@@ -178,11 +178,11 @@ TEST(context_local_death, a_binding_that_ends_in_another_flow) {
 
 TEST(context_local_death, a_binding_that_ends_out_of_order) {
     context_local<int> n;
-    struct holder {
+    struct owned_binding {
         decltype(n.bind(1)) bound;
     };
-    auto h = std::unique_ptr<holder>(new holder{n.bind(1)});
-    const auto inner = std::unique_ptr<holder>(new holder{n.bind(2)});
+    auto h = std::unique_ptr<owned_binding>(new owned_binding{n.bind(1)});
+    const auto inner = std::unique_ptr<owned_binding>(new owned_binding{n.bind(2)});
     EXPECT_DEATH(h.reset(), "weft: a binding ends out of turn");
 }
 

@@ -58,16 +58,16 @@ TEST(nursery, on_a_thread_runs_tasks_while_the_thread_waits) {
 
 TEST(nursery, stops_and_joins_remaining_children_at_block_end) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     weft::fiber f(
         [&] {
             {
                 nursery n;
-                n.spawn(hold_for_an_hour(holders));
+                n.spawn(hold_for_an_hour(live_count));
                 weft::this_fiber::sleep_for(1ms);
-                EXPECT_EQ(holders, 1);
+                EXPECT_EQ(live_count, 1);
             }
-            EXPECT_EQ(holders, 0);
+            EXPECT_EQ(live_count, 0);
         },
         {.on = l});
     l.run();
@@ -76,12 +76,12 @@ TEST(nursery, stops_and_joins_remaining_children_at_block_end) {
 
 // One that ends by itself before the deadline, or in spite of it, is no reason to say so.
 TEST(nursery, join_reports_a_deadline_that_ended_children) {
-    int holders = 0;
+    int live_count = 0;
     in_a_fiber([&] {
         for (const bool lasts : {true, false}) {
             nursery n;
             if (lasts)
-                n.spawn(hold_for_an_hour(holders));
+                n.spawn(hold_for_an_hour(live_count));
             else
                 n.spawn(number_in(2ms, 1));
             const weft::timeout_scope limit(50ms);
@@ -99,7 +99,7 @@ TEST(nursery, join_reports_a_deadline_that_ended_children) {
         for (const bool lasts : {true, false}) {
             const auto said = weft::await(weft::with_nursery([&](nursery& n) -> task<bool> {
                 if (lasts)
-                    n.spawn(hold_for_an_hour(holders));
+                    n.spawn(hold_for_an_hour(live_count));
                 else
                     n.spawn(number_in(2ms, 1));
                 const auto r = co_await weft::with_timeout(n.async_join(), 50ms);
@@ -109,16 +109,16 @@ TEST(nursery, join_reports_a_deadline_that_ended_children) {
             EXPECT_EQ(said, lasts);
         }
     });
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 TEST(nursery, later_join_does_not_repeat_a_reported_deadline) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     weft::fiber f(
         [&] {
             nursery n;
-            n.spawn(hold_for_an_hour(holders));
+            n.spawn(hold_for_an_hour(live_count));
             {
                 const weft::timeout_scope limit(5ms);
                 EXPECT_THROW(n.join(), weft::stopped);
@@ -173,11 +173,11 @@ TEST(nursery, throws_an_unretrieved_child_error_at_block_end) {
 
 TEST(nursery, an_exception_of_the_block_wins_over_child_errors) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     weft::fiber f(
         [&] {
             nursery n;
-            n.spawn(hold_for_an_hour(holders));
+            n.spawn(hold_for_an_hour(live_count));
             n.spawn([] {
                 const weft::shield s;
                 weft::this_fiber::sleep_for(2ms);
@@ -189,16 +189,16 @@ TEST(nursery, an_exception_of_the_block_wins_over_child_errors) {
         {.on = l});
     l.run();
     EXPECT_THROW(f.join(), char);
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 TEST(nursery, a_stop_of_the_joining_fiber_stops_the_children) {
     weft::testing::virtual_loop l(1);
-    int holders = 0;
+    int live_count = 0;
     weft::fiber f(
         [&] {
             nursery n;
-            n.spawn(hold_for_an_hour(holders));
+            n.spawn(hold_for_an_hour(live_count));
             n.join();
             weft::this_fiber::sleep_for(1ms);
             ADD_FAILURE() << "the next wait finds the stop";
@@ -210,41 +210,41 @@ TEST(nursery, a_stop_of_the_joining_fiber_stops_the_children) {
     l.run();
     EXPECT_TRUE(f.join().stopped());
     EXPECT_EQ(l.now(), before);
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 TEST(nursery, kills_its_children_when_its_fiber_is_killed) {
-    int holders = 0;
+    int live_count = 0;
     {
         weft::testing::virtual_loop l(1);
         weft::fiber f(
             [&] {
                 nursery n;
-                n.spawn(hold_for_an_hour(holders));
+                n.spawn(hold_for_an_hour(live_count));
                 const weft::shield s;
                 weft::this_fiber::sleep_for(2h);
             },
             {.on = l});
         l.loop().run_until_idle();
-        EXPECT_EQ(holders, 1);
+        EXPECT_EQ(live_count, 1);
         f.detach();
     }
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 // Its child has its first turn while the exception is in flight, and its stop is requested then.
 TEST(nursery, on_a_thread_stops_a_child_that_starts_during_unwinding) {
-    int holders = 0;
+    int live_count = 0;
     const weft::time_point before = weft::steady_now();
     EXPECT_THROW(
         {
             nursery n;
-            n.spawn(hold_for_an_hour(holders));
+            n.spawn(hold_for_an_hour(live_count));
             throw 'c';
         },
         char);
     EXPECT_LE(weft::steady_now() - before, 30min);
-    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(live_count, 0);
 }
 
 // -- a fiber's block and a task's: the same -----------------------------------------------------
@@ -268,24 +268,24 @@ task<int> what_a_wait_throws() {
 }
 
 TEST(nursery, request_stop_stops_only_the_children) {
-    int holders = 0;
+    int live_count = 0;
     EXPECT_EQ(in_a_fiber([&] {
                   nursery n;
-                  n.spawn(hold_for_an_hour(holders));
+                  n.spawn(hold_for_an_hour(live_count));
                   weft::this_fiber::sleep_for(1ms);
                   EXPECT_TRUE(n.request_stop());
                   weft::this_fiber::sleep_for(1ms);
-                  EXPECT_EQ(holders, 0);
+                  EXPECT_EQ(live_count, 0);
                   n.join();
               }),
               2ms);
     EXPECT_EQ(in_a_fiber([&] {
                   weft::await(weft::with_nursery([&](nursery& n) -> task<> {
-                      n.spawn(hold_for_an_hour(holders));
+                      n.spawn(hold_for_an_hour(live_count));
                       co_await weft::sleep_for(1ms);
                       EXPECT_TRUE(n.request_stop());
                       co_await weft::sleep_for(1ms);
-                      EXPECT_EQ(holders, 0);
+                      EXPECT_EQ(live_count, 0);
                       co_await n.async_join();
                   }));
               }),

@@ -105,7 +105,7 @@ TEST_F(off_stack, waits_for_a_mutex) {
 TEST_F(off_stack, waits_for_a_mutex_with_a_time_limit) {
     weft::mutex m;
     weft::auto_reset_event all_tried;
-    fiber holder = begin([&] {
+    fiber owner = begin([&] {
         const std::lock_guard held(m);
         all_tried.wait();
     });
