@@ -65,9 +65,9 @@ server_child::server_child(const std::function<void(int tell)>& serve) {
         ::_exit(2);
     }
     ::close(tell[1]);
-    const bool told = ::read(tell[0], &port_, sizeof port_) == sizeof port_;
+    const bool reported = ::read(tell[0], &port_, sizeof port_) == sizeof port_;
     ::close(tell[0]);
-    if (told) return;
+    if (reported) return;
     int status = 0;
     ::waitpid(pid_, &status, 0);
     if (WIFEXITED(status)) std::exit(2);  // the child has printed why

@@ -1,4 +1,4 @@
-// event_fd: readable after tell_event_fd(), until forget_event_fd().
+// event_fd: readable after notify_event_fd(), until forget_event_fd().
 #include "weft/base/event_fd.hpp"
 
 #include <fcntl.h>
@@ -13,8 +13,8 @@ namespace {
 
 using weft::detail::drain_event_fd;
 using weft::detail::forget_event_fd;
+using weft::detail::notify_event_fd;
 using weft::detail::open_event_fd;
-using weft::detail::tell_event_fd;
 using weft::testing::readable;
 
 TEST(event_fd, is_readable_once_notified_until_reset) {
@@ -22,8 +22,8 @@ TEST(event_fd, is_readable_once_notified_until_reset) {
     EXPECT_EQ(::fcntl(n, F_GETFD), FD_CLOEXEC);
     EXPECT_FALSE(readable(n));
     for (int i = 0; i < 2; ++i) {
-        tell_event_fd(n);
-        tell_event_fd(n);
+        notify_event_fd(n);
+        notify_event_fd(n);
         EXPECT_TRUE(readable(n));
         i == 0 ? drain_event_fd(n) : forget_event_fd(n);
         EXPECT_FALSE(readable(n));
@@ -42,7 +42,7 @@ using event_fd_death = ::testing::Test;
 
 // EBADF: as any other that does not pass.
 TEST(event_fd_death, exits_with_a_message_when_a_write_or_read_fails) {
-    EXPECT_EXIT(tell_event_fd(-1), ::testing::ExitedWithCode(2),
+    EXPECT_EXIT(notify_event_fd(-1), ::testing::ExitedWithCode(2),
                 "weft: write to an eventfd is refused: Bad file descriptor");
     EXPECT_EXIT(drain_event_fd(-1), ::testing::ExitedWithCode(2),
                 "weft: read of an eventfd is refused: Bad file descriptor");

@@ -23,8 +23,8 @@ struct noting : listener {
 
 void give_outcome(future_word& w) {
     if (listener* l = w.publish()) {
-        l->told(*l);
-        w.set_told();
+        l->notify(*l);
+        w.set_notified();
     }
 }
 
@@ -116,8 +116,9 @@ TEST(future_word, detach_yields_the_cpu_during_a_slow_notification) {
     noting n;
     ASSERT_TRUE(w.attach(n));
     ASSERT_TRUE(w.claim());
-    const auto spent = spent_on_waiting([&] { EXPECT_EQ(w.publish(), &n); },
-                                        [&] { EXPECT_FALSE(w.detach()); }, [&] { w.set_told(); });
+    const auto spent =
+        spent_on_waiting([&] { EXPECT_EQ(w.publish(), &n); }, [&] { EXPECT_FALSE(w.detach()); },
+                         [&] { w.set_notified(); });
     EXPECT_LT(spent, std::chrono::milliseconds(100));
 }
 

@@ -149,15 +149,15 @@ TEST(future_group, gives_its_losers_the_reason_of_their_stop) {
 TEST(future_group, is_stopped_with_its_loop_and_releases_its_members) {
     auto l = std::make_unique<weft::loop>();
     promise<int> late(*l), open(*l);
-    bool told = false;
+    bool notified = false;
     auto f = weft::when_all(late.get_future().with_timeout(1h), open.get_future())
-                 .then(plain, [&](const auto&) { told = true; });
+                 .then(plain, [&](const auto&) { notified = true; });
     l->run_until_idle();  // the timer is armed, and ends with the loop
     l.reset();
     EXPECT_TRUE(f.is_ready());
     EXPECT_EQ(f.error(), std::errc::operation_canceled);
     EXPECT_TRUE(open.set_value(2)) << "it was let go of";
-    EXPECT_FALSE(told);
+    EXPECT_FALSE(notified);
 }
 
 TEST(when_n, returns_the_first_n_in_order_of_completion) {

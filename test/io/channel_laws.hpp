@@ -74,7 +74,7 @@ TEST_P(conformance, all_that_comes_is_read) {
     EXPECT_EQ(descriptor_count(), before);
 }
 
-TEST_P(conformance_of_an_end, the_far_end_s_end_is_told) {
+TEST_P(conformance_of_an_end, reports_the_end_of_the_far_end) {
     channel c = open();
     const std::string last = c.feed(1);
     std::error_code error;
@@ -95,7 +95,7 @@ TEST_P(conformance_of_an_end, the_far_end_s_end_is_told) {
     EXPECT_EQ(error.value(), c.error_at_end);
 }
 
-TEST_P(conformance_of_a_close, a_close_tells_who_reads) {
+TEST_P(conformance_of_a_close, ends_a_waiting_read) {
     for (const bool beside : {false, true}) {
         channel c = open();
         std::error_code error;
@@ -124,12 +124,12 @@ TEST_P(conformance_of_a_close, a_close_tells_who_reads) {
 }
 
 // Three loops, or threads, each of which waits for the same descriptor.
-TEST_P(conformance, each_of_three_loops_is_told) {
+TEST_P(conformance, notifies_each_of_three_loops) {
     channel c = open();
-    std::atomic<int> told{0};
+    std::atomic<int> notified{0};
     const auto wait_once = [&](auto wait) -> task<> {
         const auto r = co_await c.near->wait(wait, fd_events::read, never);
-        told += r && has(*r, fd_events::read);
+        notified += r && has(*r, fd_events::read);
     };
     crew a(way(), wait_once);
     a.asleep();
@@ -141,15 +141,15 @@ TEST_P(conformance, each_of_three_loops_is_told) {
     a.join();
     b.join();
     d.join();
-    EXPECT_EQ(told, 3);
+    EXPECT_EQ(notified, 3);
 }
 
-TEST_P(conformance_of_an_end, the_far_end_s_end_is_told_to_each_of_three_loops) {
+TEST_P(conformance_of_an_end, notifies_each_of_three_loops_of_the_far_end_s_end) {
     channel c = open();
-    std::atomic<int> told{0};
+    std::atomic<int> notified{0};
     const auto wait_once = [&](auto wait) -> task<> {
         const auto r = co_await c.near->wait(wait, fd_events::read, never);
-        told += r.has_value();
+        notified += r.has_value();
     };
     crew a(way(), wait_once);
     a.asleep();
@@ -161,15 +161,15 @@ TEST_P(conformance_of_an_end, the_far_end_s_end_is_told_to_each_of_three_loops) 
     a.join();
     b.join();
     d.join();
-    EXPECT_EQ(told, 3);
+    EXPECT_EQ(notified, 3);
 }
 
 // The loops stay alive: anything that one of them still held would make the far end wait.
-TEST_P(conformance_of_a_close_among_loops, tells_each_of_three_and_the_far_end) {
+TEST_P(conformance_of_a_close_among_loops, ends_the_wait_of_each_loop_and_notifies_the_far_end) {
     channel c = open();
     const plain_fd over(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     std::atomic<int> late{0};
-    std::atomic<int> told{0};
+    std::atomic<int> notified{0};
     const auto wait_twice = [&](auto wait) -> task<> {
         // The first ends by its deadline, as a wait of a limited time does.
         const auto soon = after(now(), std::chrono::milliseconds(2));
@@ -177,7 +177,7 @@ TEST_P(conformance_of_a_close_among_loops, tells_each_of_three_and_the_far_end) 
         EXPECT_EQ(early.error(), std::errc::timed_out);
         ++late;
         const auto r = co_await c.near->wait(wait, fd_events::read, never);
-        told += r.error() == c.near->closed();
+        notified += r.error() == c.near->closed();
         const plain_fd mine(::dup(over));
         const fd_watch until(mine);
         const auto end = co_await wait(until.async_wait(fd_events::read));
@@ -193,16 +193,16 @@ TEST_P(conformance_of_a_close_among_loops, tells_each_of_three_and_the_far_end) 
     b.asleep();
     d.asleep();
     c.near->close();
-    while (told != 3 && !a.has_ended()) std::this_thread::yield();
+    while (notified != 3 && !a.has_ended()) std::this_thread::yield();
     if (c.far != nullptr) {
         pollfd p{*c.far, POLLRDHUP, 0};
-        EXPECT_EQ(::poll(&p, 1, 2000), 1) << "the far end is not told";
+        EXPECT_EQ(::poll(&p, 1, 2000), 1) << "the far end is not notified";
     }
     EXPECT_EQ(::eventfd_write(over, 1), 0);
     a.join();
     b.join();
     d.join();
-    EXPECT_EQ(told, 3);
+    EXPECT_EQ(notified, 3);
 }
 
 }  // namespace weft::testing

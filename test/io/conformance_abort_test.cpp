@@ -66,8 +66,8 @@ struct abort_case {
     const char* name;
     bool multishot;
     bool adopted;
-    bool waits;  // the accept, before there is a peer
-    bool tells;  // as others do, and not as Linux
+    bool waits;    // the accept, before there is a peer
+    bool reports;  // as others do, and not as Linux
 };
 constexpr abort_case abort_cases[] = {
     {"first comes the peer", false, false, false, true},
@@ -90,7 +90,7 @@ TEST_P(aborted_connection, is_not_reported_by_accept) {
             if (a.adopted) l = tcp_listener::adopt(::dup(l.native_handle())).value();
             const endpoint to = l.local_endpoint();
             told_aborts = 0;
-            accepts_tell_aborts = a.tells;
+            accepts_tell_aborts = a.reports;
             constexpr int parties = 3;
             constexpr int gone = 4;
             std::atomic<int> served{0};
@@ -134,7 +134,7 @@ TEST_P(aborted_connection, is_not_reported_by_accept) {
             EXPECT_EQ(errors, 0);
             EXPECT_EQ(told_aborts + resets, gone);
             const bool by_ring = a.multishot && way().driver == io_kind::io_uring;
-            EXPECT_EQ(told_aborts != 0, a.tells && !by_ring) << "produced: " << told_aborts;
+            EXPECT_EQ(told_aborts != 0, a.reports && !by_ring) << "produced: " << told_aborts;
         }
         accepts_tell_aborts = false;
         EXPECT_EQ(descriptor_count(), before);

@@ -63,7 +63,7 @@ TEST_P(always_ready, is_read_to_its_end_and_again_after_it_grows) {
                     got.append(b, 0, *n);
                 }
                 const auto again = co_await c.near->read(wait, room(b));
-                EXPECT_EQ(again.value_or(1), 0u) << "the end is told once alone";
+                EXPECT_EQ(again.value_or(1), 0u) << "the end is notified once alone";
             });
             reader.join();
             EXPECT_EQ(got, wanted);
@@ -74,11 +74,11 @@ TEST_P(always_ready, is_read_to_its_end_and_again_after_it_grows) {
 
 TEST_P(always_ready, completes_waits_at_once_on_every_loop) {
     channel c = open();
-    std::atomic<int> told{0};
+    std::atomic<int> notified{0};
     const auto look = [&](auto wait) -> task<> {
         for (const fd_events e : {fd_events::read, fd_events::write}) {
             const auto r = co_await c.near->wait(wait, e, never);
-            told += r && has(*r, e);
+            notified += r && has(*r, e);
         }
     };
     crew a(way(), look);
@@ -87,7 +87,7 @@ TEST_P(always_ready, completes_waits_at_once_on_every_loop) {
     a.join();
     b.join();
     d.join();
-    EXPECT_EQ(told, 6);
+    EXPECT_EQ(notified, 6);
 }
 
 TEST_P(always_ready, reports_closed_to_a_read_after_its_close) {

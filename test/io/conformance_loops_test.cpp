@@ -89,7 +89,7 @@ INSTANTIATE_ON_WAYS(shared_by_loops);
 template <class Close, class Send, class Receive>
 void expect_each_is_told_once(const way& w, Close close, Send send, Receive receive) {
     constexpr int all = 240;
-    std::array<std::atomic<int>, all> told{};
+    std::array<std::atomic<int>, all> notified{};
     std::atomic<int> come{0};
     std::atomic<int> wrong{0};
     const auto take = [&](auto wait) -> task<> {
@@ -100,7 +100,7 @@ void expect_each_is_told_once(const way& w, Close close, Send send, Receive rece
                 if (n < 0 || n >= all)
                     ++wrong;
                 else
-                    ++told[static_cast<std::size_t>(n)];
+                    ++notified[static_cast<std::size_t>(n)];
                 ++come;
             }
         }
@@ -124,7 +124,7 @@ void expect_each_is_told_once(const way& w, Close close, Send send, Receive rece
     b.join();
     c.join();
     EXPECT_EQ(wrong, 0);
-    for (int i = 0; i < all; ++i) EXPECT_EQ(told[static_cast<std::size_t>(i)], 1) << i;
+    for (int i = 0; i < all; ++i) EXPECT_EQ(notified[static_cast<std::size_t>(i)], 1) << i;
 }
 
 int number_in(std::string_view text) {
@@ -207,10 +207,10 @@ TEST_P(shared_by_loops, each_signal_is_delivered_to_one_of_three_loops) {
 
 TEST_P(shared_by_loops, the_exit_of_a_process_is_delivered_to_each_of_three_loops) {
     process p = process::spawn({"sh", "-c", "cat; exit 3"}, {.in = child_io::piped}).value();
-    std::atomic<int> told{0};
+    std::atomic<int> notified{0};
     const auto look = [&](auto wait) -> task<> {
         const auto r = co_await wait(p.async_wait());
-        told += r.value_or(exit_status{}).code == 3;
+        notified += r.value_or(exit_status{}).code == 3;
     };
     crew a(way(), 5, look);
     a.asleep();
@@ -222,7 +222,7 @@ TEST_P(shared_by_loops, the_exit_of_a_process_is_delivered_to_each_of_three_loop
     a.join();
     b.join();
     c.join();
-    EXPECT_EQ(told, 15);
+    EXPECT_EQ(notified, 15);
 }
 
 }  // namespace

@@ -28,16 +28,16 @@ INSTANTIATE_ON_WAYS(many);
 // So many agents wait, each by begin(wait), until `close` ends the waits: all are notified.
 template <class Close, class Begin>
 void expect_all_are_told(const way& w, int count, Close close, Begin begin) {
-    std::atomic<int> told{0};
+    std::atomic<int> notified{0};
     std::atomic<int> others{0};
     crew all(w, count, [&](auto wait) -> task<> {
         const std::error_code e = co_await begin(wait);
-        ++(e == errc::closed ? told : others);
+        ++(e == errc::closed ? notified : others);
     });
     all.asleep();
     close();
     all.join();
-    EXPECT_EQ(told, count);
+    EXPECT_EQ(notified, count);
     EXPECT_EQ(others, 0);
 }
 

@@ -342,7 +342,7 @@ TEST_P(socket_law, a_connect_to_a_full_tcp_backlog_ends_at_its_deadline) {
 
 TEST_P(socket_law, a_wait_that_times_out_leaves_the_others_waiting) {
     auto [s, far] = half_of_unix();
-    std::atomic<int> told{0};
+    std::atomic<int> notified{0};
     std::atomic<int> late{0};
     std::atomic<int> next{0};
     constexpr int count = 16;
@@ -352,14 +352,14 @@ TEST_P(socket_law, a_wait_that_times_out_leaves_the_others_waiting) {
         const auto until = hurried ? after(now(), 2ms) : never;
         const auto r = co_await wait(w.async_wait(fd_events::read, until));
         if (r)
-            ++told;
+            ++notified;
         else
             late += r.error() == std::errc::timed_out;
     });
     while (late != count / 2 && !all.has_ended()) std::this_thread::yield();
     send_plainly(far, "x");
     all.join();
-    EXPECT_EQ(told, count / 2);
+    EXPECT_EQ(notified, count / 2);
     EXPECT_EQ(late, count / 2);
 }
 

@@ -406,13 +406,13 @@ TEST_P(transfer_law, directory_events_are_reported_in_order) {
     const scratch_folder folder;
     directory_watch w = directory_watch::open().value();
     ASSERT_TRUE(w.add(folder.path(), file_events::created | file_events::removed));
-    std::vector<std::string> told;
+    std::vector<std::string> reported;
     crew agent(way(), [&](auto wait) -> task<> {
-        while (told.size() < 20) {
+        while (reported.size() < 20) {
             const auto some = co_await wait(w.async_wait());
             if (!some) break;
             for (const file_event& e : *some)
-                told.push_back((has(e.what, file_events::created) ? "+" : "-") + e.name);
+                reported.push_back((has(e.what, file_events::created) ? "+" : "-") + e.name);
         }
     });
     std::vector<std::string> done;
@@ -425,7 +425,7 @@ TEST_P(transfer_law, directory_events_are_reported_in_order) {
         done.push_back("-" + name);
     }
     agent.join();
-    EXPECT_EQ(told, done);
+    EXPECT_EQ(reported, done);
 }
 
 template <class Listener, class Stream>

@@ -160,14 +160,14 @@ TEST_P(watch, serves_several_waiters) {
     run([] {
         const pipe_ends p;
         const fd_watch w(p.read_end);
-        int told = 0;
-        fiber a([&] { told += w.wait(fd_events::read).has_value(); });
-        fiber b([&] { told += w.wait(fd_events::read).has_value(); });
+        int notified = 0;
+        fiber a([&] { notified += w.wait(fd_events::read).has_value(); });
+        fiber b([&] { notified += w.wait(fd_events::read).has_value(); });
         weft::this_fiber::sleep_for(1ms);
         p.write();
         a.join();
         b.join();
-        EXPECT_EQ(told, 2);
+        EXPECT_EQ(notified, 2);
     });
 }
 

@@ -461,8 +461,8 @@ void wait_without(std::initializer_list<long> calls, int error) {
     for (const long call : calls)
         if (!weft::testing::without_call(call, error)) std::_Exit(77);
     std::string b(1, 0);
-    const std::error_code told = s.recv(room(b)).error();
-    std::_Exit(told == std::error_code(error, std::system_category()) ? 2 : 3);
+    const std::error_code reported = s.recv(room(b)).error();
+    std::_Exit(reported == std::error_code(error, std::system_category()) ? 2 : 3);
 }
 
 TEST(io_driver_death, shared_by_threads_reports_what_it_lacks) {

@@ -70,18 +70,18 @@ TEST_P(udp, serves_thousands_of_concurrent_receives) {
         udp_socket s = any_udp();
         const int number = s.native_handle();
         int begun = 0;
-        int told = 0;
+        int notified = 0;
         std::deque<fiber> all;
         for (int i = 0; i < count; ++i)
             all.emplace_back([&] {
                 std::string b(1, 0);
                 ++begun;
-                if (s.recv(room(b)).error() == weft::errc::closed) ++told;
+                if (s.recv(room(b)).error() == weft::errc::closed) ++notified;
             });
         while (begun != count) weft::this_fiber::yield();
         s.close();
         for (fiber& f : all) f.join();
-        EXPECT_EQ(told, count);
+        EXPECT_EQ(notified, count);
 
         udp_socket next = any_udp();
         EXPECT_EQ(next.native_handle(), number) << "it was closed by the last of them";

@@ -448,10 +448,10 @@ TEST(task_manager, keeps_user_data_with_the_task) {
 }
 
 TEST(task_manager, reports_an_error_that_was_not_joined) {
-    static int told;
-    told = 0;
+    static int reported;
+    reported = 0;
     const auto before = weft::on_unhandled([](std::exception_ptr, weft::agent_info who) {
-        ++told;
+        ++reported;
         EXPECT_STREQ(who.name, "thrower");
     });
     {
@@ -465,13 +465,13 @@ TEST(task_manager, reports_an_error_that_was_not_joined) {
             {.name = "thrower"});
         ASSERT_TRUE(a && b);
         w.l.run();
-        EXPECT_EQ(told, 2);
+        EXPECT_EQ(reported, 2);
         const auto joined = w.m.spawn_with_handle([] { throw std::runtime_error("z"); });
         w.l.run();
         EXPECT_EQ(joined->status(), managed_status::done);
         EXPECT_THROW(static_cast<void>(joined->join<void>()), std::runtime_error);
     }
-    EXPECT_EQ(told, 2);
+    EXPECT_EQ(reported, 2);
     weft::on_unhandled(before);
 }
 

@@ -28,12 +28,12 @@ report all_of(F body) {
 
 // Stored in the waiter's frame, whose end is a write.
 struct waiting : listener {
-    model::var<int> told_times{0};
+    model::var<int> notify_count{0};
     model::var<int>* outcome = nullptr;
     waiting() : listener{tell} {}
     static void tell(listener& l) noexcept {
         auto& me = static_cast<waiting&>(l);
-        me.told_times.write(me.told_times.read() + 1);
+        me.notify_count.write(me.notify_count.read() + 1);
     }
 };
 
@@ -45,8 +45,8 @@ struct shared {
         if (!word.claim()) return false;
         outcome.write(value);
         if (listener* l = word.publish()) {
-            l->told(*l);
-            word.set_told();
+            l->notify(*l);
+            word.set_notified();
         }
         return true;
     }
@@ -77,7 +77,7 @@ TEST(future_word, notifies_the_listener_or_reports_done) {
             if (!attached.read()) model::require(s.outcome.read() == 1, "it is seen");
         });
         run.go();
-        model::require(w.told_times.read() == (attached.read() ? 1 : 0), "once, or not at all");
+        model::require(w.notify_count.read() == (attached.read() ? 1 : 0), "once, or not at all");
     }));
 }
 
@@ -89,9 +89,9 @@ TEST(future_word, does_not_touch_a_detached_listener) {
                      run.thread("future", [&] {
                          if (!s.word.attach(w)) return;
                          const bool in_time = s.word.detach();
-                         model::require(w.told_times.read() == (in_time ? 0 : 1),
+                         model::require(w.notify_count.read() == (in_time ? 0 : 1),
                                         "told before, or never");
-                         w.told_times.write(7);  // the frame ends: a late notification would race
+                         w.notify_count.write(7);  // the frame ends: a late notification would race
                      });
                      run.go();
                  }),

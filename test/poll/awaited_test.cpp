@@ -116,20 +116,20 @@ TEST(awaited_poll_future, wakes_its_awaiter_when_its_context_ends) {
     poll_future<int> f;
     auto c = std::make_unique<source<int>::context>(s);
     f.poll(*c);
-    bool told = false;
+    bool notified = false;
     weft::fiber waits(
         [&] {
             try {
                 weft::await(f);
             } catch (const std::system_error& e) {
-                told = e.code() == std::errc::broken_pipe;
+                notified = e.code() == std::errc::broken_pipe;
             }
         },
         {.on = l});
     l.loop().run_until_idle();
     c.reset();
     l.run();
-    EXPECT_TRUE(told);
+    EXPECT_TRUE(notified);
 }
 
 TEST(awaited_poll_future, rethrows_the_operators_exception_to_its_awaiter) {
@@ -212,7 +212,7 @@ TEST(awaited_poll_future, reports_a_stop_in_a_result) {
     l.loop().run_until_idle();
     waits.request_stop();
     l.run();
-    EXPECT_FALSE(waits.join().stopped()) << "it was told, and did not throw";
+    EXPECT_FALSE(waits.join().stopped()) << "it was notified, and did not throw";
     EXPECT_EQ(why, std::errc::operation_canceled);
 }
 
@@ -235,7 +235,7 @@ TEST(awaited_poll_future, is_either_completed_or_stopped) {
     source<int> s;
     weft::loop l;
     std::atomic<bool> over{false};
-    int told = 0, stopped = 0;
+    int notified = 0, stopped = 0;
     std::thread teller([&] {
         for (int n = 0; !over; ++n)
             if (!s.tell(n)) std::this_thread::yield();
@@ -245,7 +245,7 @@ TEST(awaited_poll_future, is_either_completed_or_stopped) {
             for (int i = 0; i < 1000; ++i) {
                 weft::fiber one([&] {
                     weft::await(source<int>::future(s));
-                    ++told;
+                    ++notified;
                 });
                 weft::this_fiber::yield();
                 one.request_stop();
@@ -257,7 +257,7 @@ TEST(awaited_poll_future, is_either_completed_or_stopped) {
     all.join();
     over = true;
     teller.join();
-    EXPECT_EQ(told + stopped, 1000);
+    EXPECT_EQ(notified + stopped, 1000);
     EXPECT_EQ(s.interested(), 0u);
 }
 

@@ -146,14 +146,14 @@ TEST(poll_task, ends_with_the_frame_of_a_stopped_awaiter) {
     weft::testing::virtual_loop l(1);
     weft::channel<int> c;
     std::error_code why;
-    weft::fiber told([&] { why = weft::await(poll_task(c.async_recv())).error(); }, {.on = l});
+    weft::fiber reports([&] { why = weft::await(poll_task(c.async_recv())).error(); }, {.on = l});
     weft::fiber thrown([&] { weft::await(poll_task(text_in(1h))); }, {.on = l});
     l.loop().run_until_idle();
-    told.request_stop();
+    reports.request_stop();
     thrown.request_stop();
     l.run();
     EXPECT_EQ(why, std::errc::operation_canceled);
-    EXPECT_FALSE(told.join().stopped());
+    EXPECT_FALSE(reports.join().stopped());
     EXPECT_TRUE(thrown.join().stopped());
     EXPECT_FALSE(c.try_send(1));
 }

@@ -133,12 +133,12 @@ TEST(channel, close_wakes_all_waiters) {
     weft::loop l;
     weft::channel<int> empty, full(1);
     ASSERT_TRUE(full.try_send(1));
-    int told = 0;
+    int notified = 0;
     std::vector<weft::fiber> fibers;
     for (int i = 0; i < 3; ++i) {
-        fibers.emplace_back([&] { told += empty.recv().error() == weft::errc::closed; },
+        fibers.emplace_back([&] { notified += empty.recv().error() == weft::errc::closed; },
                             weft::fiber_options{.on = &l});
-        fibers.emplace_back([&] { told += full.send(2).error() == weft::errc::closed; },
+        fibers.emplace_back([&] { notified += full.send(2).error() == weft::errc::closed; },
                             weft::fiber_options{.on = &l});
     }
     l.run_until_idle();
@@ -146,7 +146,7 @@ TEST(channel, close_wakes_all_waiters) {
     full.close();
     l.run();
     for (auto& f : fibers) f.join();
-    EXPECT_EQ(told, 6);
+    EXPECT_EQ(notified, 6);
     EXPECT_EQ(*full.recv(), 1);
     EXPECT_EQ(full.recv().error(), weft::errc::closed);
 }

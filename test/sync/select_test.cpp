@@ -169,9 +169,11 @@ TEST(select, a_close_wakes_it) {
 TEST(select, a_stop_is_a_case_or_throws) {
     weft::testing::virtual_loop l;
     weft::channel<int> c;
-    bool told = false;
+    bool notified = false;
     weft::fiber asks(
-        [&] { EXPECT_EQ(weft::select(on_recv(c, [](int) {}), on_stop([&] { told = true; })), 1u); },
+        [&] {
+            EXPECT_EQ(weft::select(on_recv(c, [](int) {}), on_stop([&] { notified = true; })), 1u);
+        },
         {.on = l});
     weft::fiber throws([&] { weft::select(on_recv(c, [](int) {})); }, {.on = l});
     weft::fiber stops(
@@ -184,7 +186,7 @@ TEST(select, a_stop_is_a_case_or_throws) {
     l.run();
     EXPECT_FALSE(asks.join().stopped());
     EXPECT_TRUE(throws.join().stopped());
-    EXPECT_TRUE(told);
+    EXPECT_TRUE(notified);
     stops.join();
     EXPECT_FALSE(c.try_send(1)) << "nobody stands in line any more";
 }

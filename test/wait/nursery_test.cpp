@@ -85,13 +85,13 @@ TEST(nursery, join_reports_a_deadline_that_ended_children) {
             else
                 n.spawn(number_in(2ms, 1));
             const weft::timeout_scope limit(50ms);
-            bool told = false;
+            bool notified = false;
             try {
                 n.join();
             } catch (const weft::stopped& s) {
-                told = s.reason == weft::stop_reason::deadline && limit.expired();
+                notified = s.reason == weft::stop_reason::deadline && limit.expired();
             }
-            EXPECT_EQ(told, lasts);
+            EXPECT_EQ(notified, lasts);
             EXPECT_EQ(n.living_count(), 0u);
         }
     });
@@ -384,7 +384,7 @@ TEST(nursery, join_waits_for_all_children_even_after_a_failure) {
                       }
                       try {
                           n.join();
-                          ADD_FAILURE() << "it tells the error";
+                          ADD_FAILURE() << "it reports the error";
                       } catch (int e) {
                           EXPECT_EQ(e, 7);
                       }

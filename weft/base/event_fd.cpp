@@ -10,12 +10,12 @@
 
 namespace weft::detail {
 
-int open_event_fd(bool told) noexcept {
-    return ::eventfd(told ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+int open_event_fd(bool notified) noexcept {
+    return ::eventfd(notified ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
 // Full, which is EAGAIN, it would be after 2^64 of these.
-void tell_event_fd(int number) noexcept {
+void notify_event_fd(int number) noexcept {
     const std::uint64_t one = 1;
     refusals of_this;
     while (::write(number, &one, sizeof one) < 0) of_this.met("write to an eventfd", errno);

@@ -6,9 +6,9 @@
 
 namespace weft::detail {
 
-// Nonblocking, and close-on-exec; `told`: readable at once. -1 with errno.
-[[nodiscard]] int open_event_fd(bool told) noexcept;
-void tell_event_fd(int number) noexcept;
+// Nonblocking, and close-on-exec; `notified`: readable at once. -1 with errno.
+[[nodiscard]] int open_event_fd(bool notified) noexcept;
+void notify_event_fd(int number) noexcept;
 // For an eventfd that is readable, and that no other thread reads.
 void drain_event_fd(int number) noexcept;
 // For an eventfd that may be readable.

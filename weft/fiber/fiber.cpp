@@ -241,10 +241,10 @@ void fiber_core::finish() noexcept {
         // A fiber that was stopped because of a sibling reports the sibling's error.
         if (stopped_by == stop_reason::sibling_failed) member->error = parent->first_error();
     }
-    const watched_fiber* const told = watched ? static_cast<watched_fiber*>(this) : nullptr;
-    if (told != nullptr && !kept) {
+    const watched_fiber* const notified = watched ? static_cast<watched_fiber*>(this) : nullptr;
+    if (notified != nullptr && !kept) {
         joiners.end_unawaited();  // F1: on_end's object has all references, and nothing joins
-        return told->on_end(told->on_end_of);
+        return notified->on_end(notified->on_end_of);
     }
     wait_list woken;
     static_cast<void>(joiners.lock());
@@ -256,7 +256,7 @@ void fiber_core::finish() noexcept {
     if (!ours) return;
     if (unseen) unhandled.load(std::memory_order_acquire)(error(), info());
     if (parent != nullptr) parent->leave(*member);
-    if (told != nullptr) told->on_end(told->on_end_of);
+    if (notified != nullptr) notified->on_end(notified->on_end_of);
     release();
 }
 

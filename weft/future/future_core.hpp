@@ -116,8 +116,8 @@ struct future_core : frame {
     // Publishes for a caller that keeps a reference of its own until publish() returns.
     void publish() noexcept {
         if (listener* l = word.publish()) {
-            l->told(*l);
-            word.set_told();
+            l->notify(*l);
+            word.set_notified();
         }
     }
     // Publishes for a caller that uses another agent's reference, as set_value() uses the

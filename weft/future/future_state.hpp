@@ -2,7 +2,7 @@
 // is notified; stop_word decides where a request to stop goes meanwhile.
 //
 //      future_word                 claim            publish
-//                        open -----------> claimed ---------> done ----> told
+//                        open -----------> claimed ---------> done ----> notified
 //                          \_ attach, detach _/ \_ too late: done      the listener was called
 //
 // The first claim wins: one of a value, an error, the end of the promise and a stop. The outcome is
@@ -34,14 +34,14 @@ namespace weft::detail {
 // A listener is notified once that an outcome exists, by the thread that published the outcome. The
 // listener may be gone when the call returns.
 struct listener {
-    void (*told)(listener&) noexcept;
+    void (*notify)(listener&) noexcept;
 };
 
 class future_word {
     using bits = std::uintptr_t;
     static constexpr bits claimed = 1;
     static constexpr bits done = 2;
-    static constexpr bits told = 4;
+    static constexpr bits notified = 4;
     static constexpr bits flags = 7;  // the rest is the listener
     static_assert(alignof(listener) > flags);
 
@@ -65,8 +65,8 @@ public:
     void begin_done() noexcept { word_.store(claimed | done, std::memory_order_relaxed); }
 
     // Called when the outcome is written. Returns the listener to notify, or null; after a listener
-    // was notified, set_told() follows. Release: pairs with is_done() and attach(); acquire: pairs
-    // with attach(), which published the listener.
+    // was notified, set_notified() follows. Release: pairs with is_done() and attach(); acquire:
+    // pairs with attach(), which published the listener.
     [[nodiscard]] listener* publish() noexcept {
         const bits word = word_.fetch_or(done, std::memory_order_acq_rel);
         return reinterpret_cast<listener*>(word & ~flags);
@@ -82,7 +82,9 @@ public:
         return false;
     }
     // Release: pairs with detach().
-    void set_told() noexcept { word_.store(claimed | done | told, std::memory_order_release); }
+    void set_notified() noexcept {
+        word_.store(claimed | done | notified, std::memory_order_release);
+    }
 
     // Acquire: pairs with publish().
     bool is_done() const noexcept { return (word_.load(std::memory_order_acquire) & done) != 0; }
@@ -101,14 +103,14 @@ public:
     // Called by the agent that attached the listener: afterwards no thread touches the listener.
     // False: the listener has been notified.
     bool detach() noexcept {
-        bits word = word_.load(std::memory_order_acquire);  // pairs with set_told()
+        bits word = word_.load(std::memory_order_acquire);  // pairs with set_notified()
         while ((word & done) == 0)
             if (word_.compare_exchange_weak(word, word & flags, std::memory_order_acquire,
                                             std::memory_order_acquire))
                 return true;
-        for (spin_wait w; (word & told) == 0;) {
+        for (spin_wait w; (word & notified) == 0;) {
             w.once();
-            word = word_.load(std::memory_order_acquire);  // pairs with set_told()
+            word = word_.load(std::memory_order_acquire);  // pairs with set_notified()
         }
         return false;
     }

@@ -21,7 +21,7 @@ when_core::~when_core() {
 void when_core::begin(future_core* const* ups) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
         member& m = members[i];
-        m.told = [](listener& l) noexcept {
+        m.notify = [](listener& l) noexcept {
             auto& self = static_cast<member&>(l);
             self.of->calls.prompt(self);
         };
@@ -30,11 +30,11 @@ void when_core::begin(future_core* const* ups) noexcept {
         m.index = i;
     }
     static_cast<void>(calls.open());  // no stop is requested yet
-    if (count == 0 || is_decided()) calls.prompt(multi_source_core::told_cause);
+    if (count == 0 || is_decided()) calls.prompt(multi_source_core::notified_cause);
     // The last member may end the group during this loop: the reference that is returned to the
     // caller keeps the group.
     for (std::size_t i = 0; i < count; ++i)
-        if (!members[i].up->word.attach(members[i])) members[i].told(members[i]);
+        if (!members[i].up->word.attach(members[i])) members[i].notify(members[i]);
 }
 
 when_core::member* when_core::in_order(multi_source_core::caller* last) noexcept {

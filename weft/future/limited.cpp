@@ -4,8 +4,8 @@ namespace weft::detail {
 
 limited_core::limited_core(future_core& c, future_core& source, time_point deadline) noexcept
     : calls(c), up(&source) {
-    listen.told = [](listener& l) noexcept {
-        static_cast<told_by_up&>(l).owner->calls.prompt(multi_source_core::told_cause);
+    listen.notify = [](listener& l) noexcept {
+        static_cast<notified_by_up&>(l).owner->calls.prompt(multi_source_core::notified_cause);
     };
     listen.owner = this;
     timer.fire = [](timer_node& t) noexcept {
@@ -28,12 +28,12 @@ void limited_core::begin(stop_token token) noexcept {
             calls.prompt(multi_source_core::event_cause);
     }
     node.attach(token);
-    if (!up->word.attach(listen)) calls.prompt(multi_source_core::told_cause);
+    if (!up->word.attach(listen)) calls.prompt(multi_source_core::notified_cause);
 }
 
 bool limited_core::look() noexcept {
     const unsigned causes = calls.take().causes;
-    if ((causes & multi_source_core::told_cause) != 0) return true;
+    if ((causes & multi_source_core::notified_cause) != 0) return true;
     if ((causes & multi_source_core::event_cause) != 0 && !timer.armed && !late) {
         executor& home = *calls.core.home;
         late = timer.deadline <= home.now();

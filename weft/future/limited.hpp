@@ -20,7 +20,7 @@ namespace weft::detail {
 struct limited_core {
     multi_source_core calls;
     future_core* up;
-    struct told_by_up : listener {
+    struct notified_by_up : listener {
         limited_core* owner = nullptr;
     } listen;
     struct timing : timer_node {

@@ -6,7 +6,7 @@
 // takes the whole word. The one runnable is therefore never in two queues, and the causes are
 // handled in one place, on one thread.
 //
-//      word:  | the member pushed last -> ... | event | stop | told |      zero: no turn is due
+//      word:  | the member pushed last -> ... | event | stop | notified |      zero: no turn is due
 //
 // Invariants:
 // P1  to record a cause and to request a turn is one store: a caller that finds a turn due touches
@@ -22,7 +22,7 @@
 namespace weft::detail {
 
 struct multi_source_core {
-    static constexpr unsigned told_cause = 1;
+    static constexpr unsigned notified_cause = 1;
     static constexpr unsigned stop_cause = 2;
     static constexpr unsigned event_cause = 4;
 
@@ -81,7 +81,7 @@ struct multi_source_core {
 
 private:
     using bits = std::uintptr_t;
-    static constexpr bits flags = told_cause | stop_cause | event_cause;
+    static constexpr bits flags = notified_cause | stop_cause | event_cause;
     static_assert(alignof(caller) > flags);
 
     atomic<bits> word_{0};

@@ -4,8 +4,8 @@ namespace weft::detail {
 
 poll_core::poll_core(future_core& c, future_core& source, const poll_manner& m) noexcept
     : calls(c), up(&source), how(m) {
-    listen.told = [](listener& l) noexcept {
-        static_cast<told_by_up&>(l).owner->calls.prompt(multi_source_core::told_cause);
+    listen.notify = [](listener& l) noexcept {
+        static_cast<notified_by_up&>(l).owner->calls.prompt(multi_source_core::notified_cause);
     };
     listen.owner = this;
     timer.fire = [](timer_node& t) noexcept {
@@ -28,7 +28,7 @@ poll_core::step poll_core::next_step() noexcept {
     future_core& c = calls.core;
     const stop_reason asked = c.stops.asked();
     if (up != nullptr) {
-        if ((causes & multi_source_core::told_cause) != 0) return step::take_value;
+        if ((causes & multi_source_core::notified_cause) != 0) return step::take_value;
         if (asked != stop_reason::none) request_stop(*up, asked);
         return step::nothing;
     }

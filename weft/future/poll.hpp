@@ -44,7 +44,7 @@ bool says_true(F& f, [[maybe_unused]] stored_t<T>& v) {
 struct poll_core {
     multi_source_core calls;
     future_core* up;  // null once the value was taken from it
-    struct told_by_up : listener {
+    struct notified_by_up : listener {
         poll_core* owner = nullptr;
     } listen;
     struct timing : timer_node {
@@ -105,7 +105,7 @@ struct poll_block {
             context_node::keep(in->context);
         }
         static_cast<void>(in->calls.open());  // no stop is requested yet
-        if (!up.word.attach(in->listen)) in->calls.prompt(multi_source_core::told_cause);
+        if (!up.word.attach(in->listen)) in->calls.prompt(multi_source_core::notified_cause);
         return c;
     }
 

@@ -5,7 +5,7 @@
 namespace weft::detail {
 
 shared_part::shared_part(future_core& c) noexcept {
-    listen.told = [](listener& l) noexcept { static_cast<all&>(l).owner->tell_all(); };
+    listen.notify = [](listener& l) noexcept { static_cast<all&>(l).owner->notify_all(); };
     listen.owner = this;
     static_cast<void>(c.word.attach(listen));  // c has no outcome yet
 }
@@ -25,17 +25,17 @@ void shared_part::follow(follow_part& p) noexcept {
     p.post_turn();
 }
 
-void shared_part::tell_all() noexcept {
+void shared_part::notify_all() noexcept {
     wait_list woken;
-    forward_queue<runnable> told;
+    forward_queue<runnable> notified;
     {
         const std::lock_guard held(queue);
         done = true;
         queue.claim_all(woken);
-        told = std::move(following);
+        notified = std::move(following);
     }
     wait_queue::wake_all(woken);
-    while (runnable* n = told.pop_front()) static_cast<follow_part*>(n)->post_turn();
+    while (runnable* n = notified.pop_front()) static_cast<follow_part*>(n)->post_turn();
 }
 
 bool shared_wait::start(waiter& w) noexcept {

@@ -40,7 +40,7 @@ struct shared_part {
     // False: the outcome exists already.
     [[nodiscard]] bool enlist(wait_node& n) noexcept;
     void follow(follow_part& p) noexcept;
-    void tell_all() noexcept;
+    void notify_all() noexcept;
 
     template <class T>
     static constexpr std::size_t offset = aligned(

@@ -76,7 +76,7 @@ void tell_blocked(const blocked_call& c, std::uint64_t number) noexcept {
 void blocks_thread::begin() noexcept {
     since_ = steady_now();
     if (expected_ == brief || !is_first_at(caller_)) return;
-    is_told_ = true;
+    is_reported_ = true;
     number_ = places_seen.fetch_add(1, std::memory_order_relaxed);
     tell_blocked({fiber_, call_, caller_, false, duration::zero()}, number_);
 }
@@ -84,10 +84,10 @@ void blocks_thread::begin() noexcept {
 void blocks_thread::end() noexcept {
     const duration lasted = steady_now() - since_;
     if (expected_ == brief && lasted >= long_block && is_first_at(caller_)) {
-        is_told_ = true;
+        is_reported_ = true;
         number_ = places_seen.fetch_add(1, std::memory_order_relaxed);
     }
-    if (is_told_) tell_blocked({fiber_, call_, caller_, true, lasted}, number_);
+    if (is_reported_) tell_blocked({fiber_, call_, caller_, true, lasted}, number_);
 }
 
 blocked_handler on_blocked(blocked_handler h) noexcept {

@@ -3,7 +3,7 @@
 //
 //   int r;
 //   {
-//       const blocks_thread tells("pthread_cond_wait", __builtin_return_address(0));
+//       const blocks_thread reports("pthread_cond_wait", __builtin_return_address(0));
 //       r = real::pthread_cond_wait(c, m);
 //   }
 //
@@ -50,7 +50,7 @@ private:
     const char* const call_;
     const void* const caller_;
     const length expected_;
-    bool is_told_ = false;
+    bool is_reported_ = false;
     std::uint64_t number_ = 0;  // of the call site that is reported
     time_point since_ = {};
 };
@@ -58,7 +58,7 @@ private:
 // The original of a call, made by the thread: with options::pthreads off.
 template <class Original>
 auto left_to_thread(const char* call, const void* caller, Original original) {
-    const blocks_thread tells(call, caller);
+    const blocks_thread reports(call, caller);
     return original();
 }
 

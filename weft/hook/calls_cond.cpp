@@ -123,7 +123,7 @@ bool is_wanted_by_fibers(pthread_mutex_t& m) noexcept {
 
 template <class Original>
 int wait_as_thread(pthread_mutex_t& m, const char* call, const void* caller, Original original) {
-    const blocks_thread tells(call, caller);
+    const blocks_thread reports(call, caller);
     told_released(m);
     const int r = original();
     told_acquired(m);

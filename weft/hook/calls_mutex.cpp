@@ -29,7 +29,7 @@ int acquired(int r, pthread_mutex_t& m) noexcept {
 }
 
 WEFT_COLD int lock_of_thread(pthread_mutex_t& m, fiber_core* f, const void* caller) {
-    const blocks_thread tells("pthread_mutex_lock", caller, blocks_thread::brief);
+    const blocks_thread reports("pthread_mutex_lock", caller, blocks_thread::brief);
     return locked(real::pthread_mutex_lock(&m), f);
 }
 

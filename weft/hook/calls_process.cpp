@@ -146,13 +146,13 @@ pid_t wait3(int* status, int options, rusage* used) {
 
 pid_t wait(int* status) { return in_fiber::wait4(-1, status, 0, nullptr); }
 
-int waitid(idtype_t by, id_t id, siginfo_t* told, int options) {
+int waitid(idtype_t by, id_t id, siginfo_t* info, int options) {
     pay(price::lock);
     const bool is_not_to_wait =
         (options & WNOHANG) != 0 || (by == P_PIDFD && is_nonblocking(static_cast<int>(id)));
-    if (is_not_to_wait || !is_own_process()) return real::waitid(by, id, told, options);
+    if (is_not_to_wait || !is_own_process()) return real::waitid(by, id, info, options);
     siginfo_t unasked{};
-    siginfo_t* const into = told != nullptr ? told : &unasked;
+    siginfo_t* const into = info != nullptr ? info : &unasked;
     const id_t those = by == P_PGID && id == 0 ? static_cast<id_t>(::getpgrp()) : id;
     const int r = wait_for(children{by, those, options}, [=] {
         if (real::waitid(by, id, into, options | WNOHANG) != 0) return -1;

@@ -18,10 +18,10 @@ namespace {
 constexpr timespec no_time{};
 
 // The number of a signal; or -1, and errno.
-int take_signal(const sigset_t* set, siginfo_t* told, time_point deadline) {
+int take_signal(const sigset_t* set, siginfo_t* info, time_point deadline) {
     const int before = errno;
     const auto take = [=] {
-        const int n = real::sigtimedwait(set, told, &no_time);
+        const int n = real::sigtimedwait(set, info, &no_time);
         if (n > 0) errno = before;
         return n;
     };
@@ -39,21 +39,21 @@ int take_signal(const sigset_t* set, siginfo_t* told, time_point deadline) {
 
 }  // namespace
 
-int sigtimedwait(const sigset_t* set, siginfo_t* told, const timespec* timeout) {
+int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
     pay(price::lock);
-    if (!is_own_process()) return real::sigtimedwait(set, told, timeout);
-    if (timeout == nullptr) return take_signal(set, told, never);
+    if (!is_own_process()) return real::sigtimedwait(set, info, timeout);
+    if (timeout == nullptr) return take_signal(set, info, never);
     const bool is_bad = !is_readable(timeout) || timeout->tv_sec < 0 || timeout->tv_nsec < 0 ||
                         timeout->tv_nsec > 999'999'999;
     const duration d =
         is_bad ? duration::zero()
                : hook::duration_of(timeout->tv_sec, std::chrono::nanoseconds(timeout->tv_nsec));
-    if (d == duration::zero()) return real::sigtimedwait(set, told, timeout);
-    return take_signal(set, told, after(now(), d));
+    if (d == duration::zero()) return real::sigtimedwait(set, info, timeout);
+    return take_signal(set, info, after(now(), d));
 }
 
-int sigwaitinfo(const sigset_t* set, siginfo_t* told) {
-    return in_fiber::sigtimedwait(set, told, nullptr);
+int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+    return in_fiber::sigtimedwait(set, info, nullptr);
 }
 
 // No handler ends it.

@@ -98,9 +98,9 @@ child_watch* child_watch::find_or_begin(const child_kind& k) noexcept {
 
 void child_watch::stand(void* p) noexcept {
     auto* const self = static_cast<child_watch*>(p);
-    siginfo_t told;
+    siginfo_t info;
     const child_kind& k = self->kind_;
-    while (real::waitid(k.by, k.id, &told, k.options | WNOWAIT) != 0 && errno == EINTR) continue;
+    while (real::waitid(k.by, k.id, &info, k.options | WNOWAIT) != 0 && errno == EINTR) continue;
     self->finish();
     self->release();
 }

@@ -31,9 +31,9 @@ namespace weft::hook {
 namespace {
 
 // A handler that has run. `state` goes from `free` to `taken` by the handler that claims the note,
-// to `told` when all is written, and back to `free` by the thread that reads the note.
+// to `published` when all is written, and back to `free` by the thread that reads the note.
 struct handler_note {
-    enum : int { free, taken, told };
+    enum : int { free, taken, published };
     atomic<int> state{free};
     pid_t thread = 0;
     int signal = 0;
@@ -43,7 +43,7 @@ struct handler_note {
 };
 
 constinit handler_note notes[64];
-constinit atomic<int> told_count{0};  // a futex: tell_all() sleeps while it has seen all notes
+constinit atomic<int> published_count{0};  // a futex: tell_all() sleeps while it has seen all notes
 constinit atomic<bool> handlers_are_expected{false};
 constinit atomic<std::uint64_t> last_wait{0};
 constinit atomic<pid_t> teller_of{0};  // the process in which the thread of tell_all() runs
@@ -150,15 +150,16 @@ void tell(const handler_note& note) noexcept {
 void futex(int operation, int value) noexcept {
     // Acquire: pairs with look_for_teller.
     if (const syscall_type call = behind_hooks.load(std::memory_order_acquire))
-        call(SYS_futex, &told_count, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+        call(SYS_futex, &published_count, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr,
+             0);
 }
 
 void tell_all(void*) noexcept {
     for (;;) {
         // Acquire: pairs with note_handler.
-        const int seen = told_count.load(std::memory_order_acquire);
+        const int seen = published_count.load(std::memory_order_acquire);
         for (handler_note& n : notes) {
-            if (n.state.load(std::memory_order_acquire) != handler_note::told) continue;
+            if (n.state.load(std::memory_order_acquire) != handler_note::published) continue;
             tell(n);
             n.state.store(handler_note::free, std::memory_order_release);
         }
@@ -246,8 +247,8 @@ void note_handler(int signal, bool restarts, const siginfo_t* why) noexcept {
         n.restarts = restarts;
         n.only = only_for(why);
         n.up_to = last_wait.load(std::memory_order_relaxed);
-        n.state.store(handler_note::told, std::memory_order_release);  // pairs with tell_all
-        told_count.fetch_add(1, std::memory_order_release);            // pairs with tell_all too
+        n.state.store(handler_note::published, std::memory_order_release);  // pairs with tell_all
+        published_count.fetch_add(1, std::memory_order_release);  // pairs with tell_all too
         futex(FUTEX_WAKE, 1);
         break;
     }

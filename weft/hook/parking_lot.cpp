@@ -230,7 +230,7 @@ unparked park_beside(const fiber_core& f, const void* address, const parking& ho
 unparked lot::park(const void* address, const parking& how, question still, void* of) {
     fiber_core* const f = hooked_fiber();
     if (f == nullptr || !f->can_suspend()) {
-        const blocks_thread tells(how.what, __builtin_return_address(0), blocks_thread::brief);
+        const blocks_thread reports(how.what, __builtin_return_address(0), blocks_thread::brief);
         const kept_errno keep;
         return f != nullptr ? park_beside(*f, address, how, still, of)
                             : park_thread(address, how, still, of);

@@ -113,7 +113,7 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
         io_entry* entry;
         std::uint32_t generation;
         std::uint64_t flags;
-    } told[most_events];
+    } ready[most_events];
     int count = 0;
     for (int i = 0; i < n; ++i) {
         const std::uint64_t key = events[i].data.u64;
@@ -121,11 +121,12 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
         io_entry* const e = detail::find_entry(static_cast<int>(key & 0xffff'ffff));
         if (e == nullptr) continue;
         prefetch(e);
-        told[count++] = {e, static_cast<std::uint32_t>(key >> 32),
-                         detail::flags_of_poll(events[i].events)};
+        ready[count++] = {e, static_cast<std::uint32_t>(key >> 32),
+                          detail::flags_of_poll(events[i].events)};
     }
-    for (int i = 0; i < count; ++i) told[i].entry->fetch_waiting(told[i].flags);
-    for (int i = 0; i < count; ++i) told[i].entry->notify(told[i].generation, told[i].flags, this);
+    for (int i = 0; i < count; ++i) ready[i].entry->fetch_waiting(ready[i].flags);
+    for (int i = 0; i < count; ++i)
+        ready[i].entry->notify(ready[i].generation, ready[i].flags, this);
     return n > 0 || (n == 0 && !doubted) || woken;
 }
 

@@ -469,7 +469,7 @@ void driver_uring::tell_foreign_loop() noexcept {
     // Acquire: pairs with native_handle(), which creates the descriptor. A wake that is too early
     // to see the descriptor is in the word of wake_ already, and the loop's thread reads that
     // before it takes the posts.
-    if (const int fd = told_.load(std::memory_order_acquire); fd >= 0) detail::tell_event_fd(fd);
+    if (const int fd = told_.load(std::memory_order_acquire); fd >= 0) detail::notify_event_fd(fd);
 }
 
 // Later wakes signal again. flush() looks for results whose signal is cleared here.

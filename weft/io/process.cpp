@@ -62,7 +62,7 @@ struct process_core {
     result<void> kill(int number) noexcept {
         const std::lock_guard held(lock);
         if (status || lost) return failure(std::errc::no_such_process);  // P1
-        return told(::kill(id, number));
+        return result_of(::kill(id, number));
     }
     result<void> kill_group(int number) noexcept {
         const std::lock_guard held(lock);
@@ -70,7 +70,7 @@ struct process_core {
         ::siginfo_t of{};
         if (!lost && ask(of, WNOHANG | WNOWAIT) != 0) lost = get_errno() == ECHILD;
         if (lost) return failure(std::errc::no_such_process);  // P1
-        return told(::kill(-id, number));
+        return result_of(::kill(-id, number));
     }
     // For a leader that has ended: ends what is left of its group.
     void end_group() noexcept {
@@ -82,7 +82,7 @@ struct process_core {
     }
 
 private:
-    static result<void> told(int r) noexcept {
+    static result<void> result_of(int r) noexcept {
         if (r == 0) return {};
         return failure(std::error_code(get_errno(), std::system_category()));
     }

@@ -114,8 +114,8 @@ void uring_accepts::tell(std::uint64_t what, int n, bool more) noexcept {
     const bool cannot = n == -EINVAL && s.of.is_open();  // before Linux 5.19
     if (cannot) s.ahead->share();
     // One waiter gets the error; the others find it out when they try.
-    const bool tells = n >= 0 || (n != -ECANCELED && !cannot);
-    if (tells && !s.waiting.empty()) {
+    const bool reports = n >= 0 || (n != -ECANCELED && !cannot);
+    if (reports && !s.waiting.empty()) {
         s.waiting.pop_front()->complete(n);
     } else if (n >= 0 && !s.ahead->put(n)) {
         ::close(n);

@@ -22,7 +22,7 @@ void wakeup_fd::always_tell() noexcept {
     if (state_.fetch_or(0, std::memory_order_acq_rel) == woken) tell();
 }
 
-void wakeup_fd::tell() noexcept { tell_event_fd(number_); }
+void wakeup_fd::tell() noexcept { notify_event_fd(number_); }
 
 void wakeup_fd::drain() noexcept { drain_event_fd(number_); }
 

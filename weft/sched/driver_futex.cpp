@@ -44,7 +44,7 @@ void driver_futex::wake() noexcept {
     if (wake_) return;
     wake_ = true;
     if (asleep_) woken_.notify_one();
-    if (event_fd_ >= 0) detail::tell_event_fd(event_fd_);
+    if (event_fd_ >= 0) detail::notify_event_fd(event_fd_);
 }
 
 int driver_futex::native_handle() noexcept {

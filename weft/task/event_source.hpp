@@ -42,16 +42,16 @@ class event_source {
         std::exception_ptr error;  // thrown by the copy into value
     };
     // A value is made, moved and destroyed without the lock; under the lock only a pointer moves.
-    struct told {
+    struct event_value {
         stored value;
 
         template <class... V>
-        explicit told(V&&... v) : value(std::forward<V>(v)...) {}
+        explicit event_value(V&&... v) : value(std::forward<V>(v)...) {}
         static void* operator new(std::size_t bytes) {
-            return block_cache::acquire(bytes, alignof(told));
+            return block_cache::acquire(bytes, alignof(event_value));
         }
         static void operator delete(void* p, std::size_t bytes) noexcept {
-            block_cache::release(p, bytes, alignof(told));
+            block_cache::release(p, bytes, alignof(event_value));
         }
     };
 
@@ -94,8 +94,8 @@ private:
     template <class V>
     static void give_or_tell(node& to, V&& value) noexcept;
 
-    wait_queue queue_;            // its lock guards kept_ too
-    std::unique_ptr<told> kept_;  // the last value set while no waiter was queued
+    wait_queue queue_;                   // its lock guards kept_ too
+    std::unique_ptr<event_value> kept_;  // the last value set while no waiter was queued
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ bool event_source<T>::operation::start(waiter& w) {
         auto& self = gone.template operation<operation>();
         self.source_->queue_.withdraw(self.node_);
     });
-    std::unique_ptr<told> taken;
+    std::unique_ptr<event_value> taken;
     {
         const std::lock_guard held(source_->queue_);
         if (!latest_ || !source_->kept_) {
@@ -140,7 +140,7 @@ template <class T>
 template <class... V>
     requires std::constructible_from<typename event_source<T>::stored, V...>
 std::size_t event_source<T>::set(V&&... value) {
-    auto news = std::make_unique<told>(std::forward<V>(value)...);
+    auto news = std::make_unique<event_value>(std::forward<V>(value)...);
     wait_list woken;
     {
         const std::lock_guard held(queue_);

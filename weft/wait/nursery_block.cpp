@@ -81,7 +81,7 @@ void nursery_block::forget_failure() noexcept {
     {
         failed_list& l = failed_list::of(*flow_);
         const std::lock_guard held(l);
-        if (std::exchange(state_, told) != failed) return;
+        if (std::exchange(state_, notified) != failed) return;
         l.remove(*this);
         if (l.first_of(*flow_) == nullptr)
             flow_->has_failed_block.store(false, std::memory_order_relaxed);

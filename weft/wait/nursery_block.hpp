@@ -50,7 +50,7 @@ private:
 
     flow* flow_;
     // These are guarded by the lock of the list.
-    enum : unsigned char { waits, failed, told } state_ = waits;
+    enum : unsigned char { waits, failed, notified } state_ = waits;
     nursery_block* next_ = nullptr;
     nursery_block* before_ = nullptr;
     std::exception_ptr error_;

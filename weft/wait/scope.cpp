@@ -43,8 +43,8 @@ void scope::enter(scope_member& m) noexcept {
 void scope::leave(scope_member& m) noexcept {
     m.detach();  // from here on no stop reaches it
     bool ask_others;
-    bool tells;
-    detail::nursery_block* told = nullptr;
+    bool notifies;
+    detail::nursery_block* notified = nullptr;
     wait_list woken;
     {
         const std::lock_guard held(queue_);
@@ -55,17 +55,17 @@ void scope::leave(scope_member& m) noexcept {
         if (m.failed()) {
             m.child->kind->retain(*m.child);
             failed_.push_back(m);
-            told = block_;
+            notified = block_;
         }
-        tells = ask_others || told != nullptr;
-        if (!tells && --living_count_ == 0) queue_.claim_all(woken);
+        notifies = ask_others || notified != nullptr;
+        if (!notifies && --living_count_ == 0) queue_.claim_all(woken);
     }
-    if (tells) {
+    if (notifies) {
         // Without the lock, because this runs the callbacks that were put on the token. The scope
         // stays meanwhile: the child is still counted. C1
         if (ask_others)
             stop_.request_stop(m.failed() ? stop_reason::sibling_failed : stop_reason::user);
-        if (told != nullptr) told->fail(first_error());
+        if (notified != nullptr) notified->fail(first_error());
         const std::lock_guard held(queue_);
         if (--living_count_ == 0) queue_.claim_all(woken);
     }
