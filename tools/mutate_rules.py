@@ -62,7 +62,7 @@ ONLY_TIME = {"spin_pause", "cpu_pause", "spin_yield", "prefetch", "__builtin_pre
 WAKES = re.compile(r"(?:\w*_)?(?:wake|notify|signal|post|resume|complete|ring|prompt|tell|fire|settle|"
                    r"deliver)\w*")
 DEREGISTERS = re.compile(r"(?:\w*_)?(?:unlink|remove|erase|disarm|cancel|forget|withdraw|detach|pop|"
-                         r"reset|release|unlock|give_back|close|unregister|deregister|clear|leave|"
+                         r"reset|release|unlock|close|unregister|deregister|clear|leave|"
                          r"drop|free|deallocate|munmap|unmap)\w*")
 
 # What an assertion says that checks a numbered invariant, which no user can break: without it

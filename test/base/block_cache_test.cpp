@@ -234,7 +234,7 @@ TEST(block_cache, never_gives_one_block_to_two_threads) {
 // An idle loop's turns until it has to wait for the next period. How many there were.
 int idle(weft::time_point now) {
     int turns = 1;
-    while (weft::detail::give_back(now) <= now) ++turns;
+    while (weft::detail::release_unused(now) <= now) ++turns;
     return turns;
 }
 
@@ -248,8 +248,8 @@ TEST(block_cache, returns_unused_blocks_to_the_system) {
     idle(now);
     EXPECT_EQ(chunk_bytes(), peak);  // they were used just before
     int periods = 0;
-    for (std::size_t had = peak; weft::detail::give_back(now) != weft::never; ++periods) {
-        now += weft::detail::give_back_period;
+    for (std::size_t had = peak; weft::detail::release_unused(now) != weft::never; ++periods) {
+        now += weft::detail::unused_period;
         idle(now);
         EXPECT_GE(chunk_bytes(), had * 2 / 5) << "more than about half at once";
         had = chunk_bytes();
@@ -264,10 +264,10 @@ TEST(block_cache, returns_memory_in_small_steps) {
     weft::time_point now = weft::testing::nothing_spare();
     release_all(acquire_many(20'000, 512), 512);
     idle(now);
-    now += weft::detail::give_back_period;
+    now += weft::detail::unused_period;
     for (bool more = true; more;) {
         const std::size_t had = chunk_bytes();
-        more = weft::detail::give_back(now) <= now;
+        more = weft::detail::release_unused(now) <= now;
         EXPECT_LE(had - chunk_bytes(), 512u * 1024);
     }
     weft::testing::nothing_spare();
@@ -283,7 +283,7 @@ TEST(block_cache, allocates_no_chunk_under_steady_load) {
         EXPECT_EQ(chunk_bytes(), grown);
         release_all(acquire_many(5000, 704), 704);
         EXPECT_EQ(chunk_bytes(), grown);
-        now += weft::detail::give_back_period;
+        now += weft::detail::unused_period;
     }
     weft::testing::nothing_spare();
 }

@@ -37,7 +37,7 @@ public:
             else
                 read_until(plan.take(bytes / 4 % 4), plan.byte());
         }
-        while (!lent_.empty()) give_back();
+        while (!lent_.empty()) release_one();
     }
 
 private:
@@ -60,7 +60,7 @@ private:
         const std::string_view as_sent = left_.substr(0, text.size());
         take(text, true);
         lent_.push_back({as_sent, *std::move(lent)});
-        while (lent_.size() > kept) give_back();
+        while (lent_.size() > kept) release_one();
     }
     void read_until(std::string_view mark, std::size_t most) {
         const std::size_t had = held_.size();
@@ -89,7 +89,7 @@ private:
         FUZZ_CHECK(left_.starts_with(text));
         left_.remove_prefix(text.size());
     }
-    void give_back() {
+    void release_one() {
         const auto& [as_sent, bytes] = lent_.front();
         FUZZ_CHECK(std::ranges::equal(std::as_bytes(std::span(as_sent)), bytes.span()));
         lent_.pop_front();

@@ -27,7 +27,7 @@ TEST(buffer_pool, allocates_from_the_heap_when_all_buffers_are_out) {
         EXPECT_TRUE(out.insert(b).second) << "lent twice";
     }
     EXPECT_EQ(p->out_count(), 10u);
-    for (std::byte* b : out) p->give_back(b);
+    for (std::byte* b : out) p->release_buffer(b);
     EXPECT_EQ(p->out_count(), 0u);
 }
 
@@ -36,17 +36,17 @@ TEST(buffer_pool, reuses_the_last_returned_buffer_first) {
     EXPECT_EQ(p->bytes(), 128u);
     std::byte* const a = p->take();
     std::byte* const b = p->take();
-    p->give_back(a);
-    p->give_back(b);
+    p->release_buffer(a);
+    p->release_buffer(b);
     EXPECT_EQ(p->take(), b);
     EXPECT_EQ(p->take(), a);
-    p->give_back(a);
-    p->give_back(b);
+    p->release_buffer(a);
+    p->release_buffer(b);
 }
 
 TEST(receive_buffers_death, cannot_be_resized_after_the_first_was_taken) {
     const pool p(4, 64);
-    p->give_back(p->take());
+    p->release_buffer(p->take());
     EXPECT_DEATH(p->resize(8, 128), "buffers are resized after the first was lent");
 }
 
@@ -55,7 +55,7 @@ TEST(buffer_pool, outlives_its_owner_while_a_buffer_is_out) {
     std::byte* const b = p->take();
     p->release();
     std::memset(b, 1, p->bytes());
-    p->give_back(b);
+    p->release_buffer(b);
 }
 
 // What the system has, as a test plays it.
@@ -69,15 +69,15 @@ TEST(buffer_pool, provides_buffers_to_the_kernel_again_after_use) {
         },
         &there));
     EXPECT_EQ(there.size(), 3u);
-    p->give_back(early);
+    p->release_buffer(early);
     EXPECT_EQ(there.size(), 4u);
     std::byte* const b = p->chosen(there.back());
     EXPECT_EQ(b, early);
     std::byte* const heap = p->take();
     EXPECT_NE(heap, nullptr) << "the system has all that there are";
     EXPECT_EQ(p->out_count(), 2u);
-    p->give_back(heap);
-    p->give_back(b);
+    p->release_buffer(heap);
+    p->release_buffer(b);
     EXPECT_EQ(there.size(), 5u);
     p->hand_to_nobody();
 }

@@ -130,9 +130,9 @@ TEST(io_entry, of_a_borrowed_fd_is_open_until_its_last_release) {
     const descriptor_ref b = descriptor_ref::borrow(n, counts[1], error);
     ASSERT_TRUE(a && b && counts[0] && counts[1]);
     EXPECT_EQ(a.generation(), b.generation());
-    a.give_back();
+    a.release_borrowed();
     EXPECT_TRUE(b.is_open());
-    b.give_back();
+    b.release_borrowed();
     EXPECT_FALSE(b.is_open());
     EXPECT_TRUE(is_number_open(n)) << "it is the program's";
     ::close(n);
@@ -176,7 +176,7 @@ TEST(io_entry, that_was_borrowed_can_become_owned) {
     const descriptor_ref borrowed = descriptor_ref::borrow(n, counts, error);
     const descriptor_ref own = opening(n);
     EXPECT_FALSE(borrowed.is_open());
-    borrowed.give_back();
+    borrowed.release_borrowed();
     EXPECT_TRUE(own.is_open());
     EXPECT_TRUE(own.close());
     EXPECT_FALSE(is_number_open(n));

@@ -41,7 +41,7 @@ TEST(io_request, keeps_a_provided_buffer_only_if_it_has_bytes) {
         EXPECT_FALSE(r.under_way);
         EXPECT_EQ(r.data != nullptr, n > 0);
         EXPECT_EQ(lender->out_count(), n > 0 ? 1u : 0u) << n;
-        if (n > 0) r.give_back();
+        if (n > 0) r.release_buffer();
     }
     EXPECT_EQ(lender->out_count(), 0u);
     lender->release();

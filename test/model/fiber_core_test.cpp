@@ -186,7 +186,7 @@ struct party_to_it {
 };
 
 // Its loop ends as soon as it is known to be done.
-report let_go_beside(party_to_it p, const model::options& how) {
+report release_beside(party_to_it p, const model::options& how) {
     return explore(
         [=](execution& run) {
             model::loop on;
@@ -232,21 +232,21 @@ report let_go_beside(party_to_it p, const model::options& how) {
 }
 
 TEST(fiber_core, is_destroyed_with_the_last_reference) {
-    expect_right(let_go_beside({}, {.deviations = 4}), bounded);
-    expect_right(let_go_beside({.stops = true}, {.deviations = 2}), bounded);
-    expect_right(let_go_beside({.stops = true}, {.random_schedules = 10'000}), bounded);
+    expect_right(release_beside({}, {.deviations = 4}), bounded);
+    expect_right(release_beside({.stops = true}, {.deviations = 2}), bounded);
+    expect_right(release_beside({.stops = true}, {.random_schedules = 10'000}), bounded);
 }
 TEST(fiber_core, does_not_need_its_loop_once_done) {
-    expect_right(let_go_beside({.joins = true}, {.deviations = 4}), bounded);
+    expect_right(release_beside({.joins = true}, {.deviations = 4}), bounded);
     for (const bool as_flow : {false, true}) {
         const party_to_it both{.joins = true, .stops = true, .as_flow = as_flow};
-        expect_right(let_go_beside(both, {.deviations = 2}), bounded);
-        expect_right(let_go_beside(both, {.random_schedules = 10'000}), bounded);
+        expect_right(release_beside(both, {.deviations = 2}), bounded);
+        expect_right(release_beside(both, {.random_schedules = 10'000}), bounded);
     }
 }
 TEST(fiber_core, does_not_touch_a_join_that_has_ended) {
     for (const model::fate f : {model::fate::deadline, model::fate::stop, model::fate::end})
-        expect_right(let_go_beside({.joins = true, .fate = f}, {.deviations = 3}), bounded);
+        expect_right(release_beside({.joins = true, .fate = f}, {.deviations = 3}), bounded);
 }
 
 // Its run has no reference: a third takes one of its own where it finds the fiber, in a list that

@@ -426,7 +426,7 @@ TEST(io_entry, is_closed_with_its_last_borrower) {
                 model::require(g != 0 && counts, "it is borrowed");
                 model::require(w.entry.enter(g), "it is open while it is");
                 w.entry.leave();
-                w.entry.give_back(g);
+                w.entry.release_borrowed(g);
             });
         run.go();
         model::require((w.entry.life.load(relaxed) & io_entry::closed) != 0, "it is closed");

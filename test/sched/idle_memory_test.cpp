@@ -10,7 +10,7 @@
 
 #include "test/sched/manual_driver.hpp"
 #include "test/support/nothing_spare.hpp"
-#include "weft/base/give_back.hpp"
+#include "weft/base/release_unused.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"
@@ -141,11 +141,11 @@ TEST(idle_memory, of_a_once_long_queue_is_released_after_a_period) {
         for (int n = 0; n != 5000; ++n) on.l.post([] {});
     }).join();
     static_cast<void>(on.l.run_until_idle());
-    EXPECT_EQ(on.l.next_deadline(), on.time.now + detail::give_back_period);
-    on.time.now = std::max(on.time.now + detail::give_back_period, testing::nothing_spare());
+    EXPECT_EQ(on.l.next_deadline(), on.time.now + detail::unused_period);
+    on.time.now = std::max(on.time.now + detail::unused_period, testing::nothing_spare());
     EXPECT_FALSE(on.l.run_once(on.time.now));
     for (int n = 0; n != 20 && on.l.next_deadline() != never; ++n) {  // the blocks of the posts
-        on.time.now += detail::give_back_period;
+        on.time.now += detail::unused_period;
         EXPECT_FALSE(on.l.run_once(on.time.now));
     }
     EXPECT_EQ(on.l.next_deadline(), never);

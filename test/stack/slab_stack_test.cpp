@@ -25,7 +25,7 @@ std::vector<stack> take(slab_stack& stacks, std::size_t count) {
     return all;
 }
 
-void give_back(slab_stack& stacks, const std::vector<stack>& all) {
+void release_all(slab_stack& stacks, const std::vector<stack>& all) {
     for (const stack s : all) stacks.release(s);
 }
 
@@ -42,7 +42,7 @@ TEST(slab_stack, has_the_requested_size_and_no_overlaps) {
             EXPECT_EQ(reinterpret_cast<std::size_t>(all[i].top) % 64, 0u);
             EXPECT_TRUE(i == 0 || all[i - 1].top + 4096 <= all[i].limit) << "a guard between";
         }
-        give_back(stacks, all);
+        release_all(stacks, all);
     }
 }
 
@@ -50,7 +50,7 @@ TEST(slab_stack_death, overflow_of_each_stack_faults) {
     slab_stack stacks(16384);
     const std::vector<stack> all = take(stacks, 12);
     for (const stack s : all) EXPECT_DEATH(touch(s.limit - 1), "");
-    give_back(stacks, all);
+    release_all(stacks, all);
 }
 
 TEST(slab_stack_death, overflow_of_a_recycled_stack_faults) {
@@ -77,7 +77,7 @@ TEST(slab_stack, neighbours_have_offsets_far_apart) {
         EXPECT_TRUE(i == 0 || std::abs(at(i) - at(i - 1)) >= 13) << i;
     }
     EXPECT_EQ(offsets.size(), detail::colour_count);
-    give_back(stacks, all);
+    release_all(stacks, all);
 }
 
 TEST(slab_stack, touches_no_stack_and_shallow_use_costs_one_page) {
@@ -86,7 +86,7 @@ TEST(slab_stack, touches_no_stack_and_shallow_use_costs_one_page) {
     for (const stack s : all) EXPECT_EQ(test::resident_pages(s), 0u);
     for (const stack s : all) test::use(s, 1024);
     for (const stack s : all) EXPECT_EQ(test::resident_pages(s), 1u);
-    give_back(stacks, all);
+    release_all(stacks, all);
 }
 
 TEST(slab_stack, released_stack_has_no_resident_memory) {
@@ -129,7 +129,7 @@ TEST(slab_stack, neighbours_released_together_need_one_system_call) {
         EXPECT_EQ(memory.advise_count, before + 1);
         all = take(stacks, 34);  // the last first
     }
-    give_back(stacks, all);
+    release_all(stacks, all);
     stacks.release(kept);
 }
 
@@ -139,7 +139,7 @@ TEST(slab_stack, unmaps_a_slab_without_stacks_in_use) {
         slab_stack stacks(65536);
         const std::vector<stack> all = take(stacks, 500);
         EXPECT_GT(memory.mapping_count(), 2u);
-        give_back(stacks, all);
+        release_all(stacks, all);
         EXPECT_EQ(memory.mapping_count(), 0u);
         EXPECT_EQ(stacks.mapped_bytes(), 0u);
         stacks.check();
@@ -158,7 +158,7 @@ TEST(slab_stack, keeps_its_metadata_in_the_slab_and_not_on_the_heap) {
     EXPECT_GT(memory.mapping_count(), 4u);
     EXPECT_EQ(stacks.out_count(), 501u);
     stacks.check();
-    give_back(stacks, all);
+    release_all(stacks, all);
     stacks.release(first);
     EXPECT_EQ(memory.mapping_count(), 0u);
     memory.no_allocate = false;
@@ -247,13 +247,13 @@ TEST(slab_stack, survives_failing_unmap_and_advise) {
     const auto unmap = detail::os.unmap;
     detail::os.unmap = [](detail::memory_range) noexcept { return false; };
     detail::os.advise = [](detail::memory_range, detail::advice) noexcept { return false; };
-    give_back(stacks, take(stacks, 50));
+    release_all(stacks, take(stacks, 50));
     stacks.check();
     EXPECT_NE(stacks.mapped_bytes(), 0u);
     detail::os.unmap = unmap;
     const std::vector<stack> again = take(stacks, 50);
     stacks.check();
-    give_back(stacks, again);
+    release_all(stacks, again);
     EXPECT_EQ(stacks.mapped_bytes(), 0u);
 }
 
@@ -278,7 +278,7 @@ TEST(slab_stack, maps_a_smaller_slab_when_a_full_one_fails) {
     slab_stack stacks(128 * 1024);
     const std::vector<stack> all = take(stacks, 10);
     for (const stack s : all) EXPECT_TRUE(s);
-    give_back(stacks, all);
+    release_all(stacks, all);
 }
 
 class slab_stack_canary : public ::testing::Test {
@@ -324,7 +324,7 @@ TEST(slab_stack, counts_its_protections_and_returns_them) {
     const std::vector<stack> all = take(stacks, 100);
     EXPECT_EQ(detail::protection_count(), before + 100);
     EXPECT_FALSE(stacks.has_canaries());
-    give_back(stacks, all);
+    release_all(stacks, all);
     EXPECT_EQ(detail::protection_count(), before);
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "test/stack/memory_probe.hpp"
-#include "weft/base/give_back.hpp"
+#include "weft/base/release_unused.hpp"
 #include "weft/stack/default_stacks.hpp"
 #include "weft/stack/malloc_stack.hpp"
 #include "weft/stack/mapped_stack.hpp"
@@ -35,7 +35,7 @@ std::vector<stack> take(Pool& pool, std::size_t count) {
 }
 
 template <class Pool>
-void give_back(Pool& pool, const std::vector<stack>& all) {
+void release_all(Pool& pool, const std::vector<stack>& all) {
     for (const stack s : all) pool.release(s);
 }
 
@@ -49,11 +49,11 @@ template <class Pool>
 int idle(Pool& pool, time_point& now, duration how_long) {
     const time_point end = now + how_long;
     int woken = 0;
-    for (time_point next = pool.give_back(now); next < end; next = pool.give_back(now)) {
+    for (time_point next = pool.release_unused(now); next < end; next = pool.release_unused(now)) {
         const std::size_t before = pool.stats().destroyed_count;
         woken += next != now;
         now = next;
-        pool.give_back(now);
+        pool.release_unused(now);
         EXPECT_LE(pool.stats().destroyed_count - before, 32u) << "a little at a time";
     }
     now = end;
@@ -63,33 +63,33 @@ int idle(Pool& pool, time_point& now, duration how_long) {
 TEST(stack_pool, gives_the_most_recently_released_stack) {
     stack_pool<> pool(64 * kib);
     const std::vector<stack> all = take(pool, 500);
-    give_back(pool, all);
+    release_all(pool, all);
     for (auto s = all.rbegin(); s != all.rend(); ++s) EXPECT_EQ(pool.acquire(), *s);
-    give_back(pool, all);
+    release_all(pool, all);
     pool.check();
 }
 
 TEST(stack_pool, releases_unused_stacks_of_an_idle_program) {
     stack_pool<> pool(64 * kib);
     time_point now = steady_now();
-    give_back(pool, take(pool, 20'000));
+    release_all(pool, take(pool, 20'000));
     EXPECT_EQ(pool.stats().free_count, 20'000u);
-    EXPECT_GT(pool.give_back(now), now) << "it has not been idle yet";
+    EXPECT_GT(pool.release_unused(now), now) << "it has not been idle yet";
     EXPECT_EQ(pool.stats().free_count, 20'000u);
     EXPECT_LE(idle(pool, now, 9s), 10) << "an idle program wakes once a second";
     EXPECT_EQ(pool.stats().free_count, 0u);
     EXPECT_EQ(pool.stats().mapped_bytes, 0u);
-    EXPECT_EQ(pool.give_back(now), never);
+    EXPECT_EQ(pool.release_unused(now), never);
     pool.check();
 }
 
 TEST(stack_pool, keeps_stacks_that_are_used_each_second) {
     stack_pool<> pool(64 * kib);
     time_point now = steady_now();
-    give_back(pool, take(pool, 3'000));
+    release_all(pool, take(pool, 3'000));
     for (int second = 0; second < 20; ++second) {
         idle(pool, now, 500ms);
-        give_back(pool, take(pool, 500));
+        release_all(pool, take(pool, 500));
         idle(pool, now, 500ms);
     }
     EXPECT_EQ(pool.stats().created_count, 3'000u) << "none is made anew";
@@ -100,23 +100,23 @@ TEST(stack_pool, keeps_stacks_that_are_used_each_second) {
 TEST(stack_pool, idle_release_keeps_the_minimum) {
     stack_pool<> pool(64 * kib, {.min_count = 100});
     time_point now = steady_now();
-    give_back(pool, take(pool, 1'000));
+    release_all(pool, take(pool, 1'000));
     idle(pool, now, 20s);
     EXPECT_EQ(pool.stats().free_count, 100u);
-    EXPECT_EQ(pool.give_back(now), never) << "there is nothing to be asked for";
+    EXPECT_EQ(pool.release_unused(now), never) << "there is nothing to be asked for";
 }
 
 TEST(stack_pool, idle_release_covers_the_cache_of_each_idle_thread) {
     stack_pool<> pool(64 * kib);
-    give_back(pool, take(pool, 50));
+    release_all(pool, take(pool, 50));
     on_another_thread([&] {
-        give_back(pool, take(pool, 40));
+        release_all(pool, take(pool, 40));
         time_point now = steady_now();
-        while (now < never) now = detail::give_back(now);
+        while (now < never) now = detail::release_unused(now);
         EXPECT_EQ(pool.stats().free_count, 50u) << "the other thread's are its own";
     });
     time_point now = steady_now() + 100s;  // as far as the other thread has come
-    while (now < never) now = detail::give_back(now);
+    while (now < never) now = detail::release_unused(now);
     EXPECT_EQ(pool.stats().free_count, 0u);
 }
 
@@ -126,17 +126,17 @@ TEST(stack_pool, idle_release_works_beside_a_cache_of_another_pool) {
         default_stacks().release(default_stacks().acquire());  // has its place before the other's
         pool.release(pool.acquire());
         time_point now = steady_now();
-        while (now < never) now = detail::give_back(now);
+        while (now < never) now = detail::release_unused(now);
         EXPECT_EQ(pool.stats().free_count, 0u);
     });
 }
 
 TEST(stack_pool, unused_cached_stacks_of_an_idle_thread_serve_others) {
     stack_pool<> pool(16 * kib);
-    on_another_thread([&] { give_back(pool, take(pool, 64)); });
+    on_another_thread([&] { release_all(pool, take(pool, 64)); });
     const stack s = pool.acquire();  // and with it come some that this thread keeps
-    pool.give_back(steady_now());
-    on_another_thread([&] { give_back(pool, take(pool, 63)); });
+    pool.release_unused(steady_now());
+    on_another_thread([&] { release_all(pool, take(pool, 63)); });
     EXPECT_EQ(pool.stats().created_count, 64u);
     pool.release(s);
 }
@@ -160,7 +160,7 @@ TEST(stack_pool, never_gives_a_stack_twice) {
         if (i % 1000 == 0) pool.check();
     }
     EXPECT_EQ(pool.stats().used_count, out.size());
-    give_back(pool, out);
+    release_all(pool, out);
 }
 
 TEST(stack_pool, works_over_any_allocator) {
@@ -171,7 +171,7 @@ TEST(stack_pool, works_over_any_allocator) {
     const auto use = [](auto& pool) {
         const std::vector<stack> all = take(pool, 100);
         for (const stack s : all) std::memset(s.limit, 1, s.bytes());
-        give_back(pool, all);
+        release_all(pool, all);
         EXPECT_EQ(pool.acquire(), all.back());
         pool.release(all.back());
         EXPECT_EQ(pool.stats().free_count, 100u);
@@ -209,7 +209,7 @@ TEST(stack_pool_death, prompt_second_release_aborts_in_a_debug_build) {
     if (!WEFT_DEBUG) GTEST_SKIP() << "not looked for in a release build";
     stack_pool<> pool(16 * kib);
     const std::vector<stack> all = take(pool, 200);
-    give_back(pool, all);
+    release_all(pool, all);
     EXPECT_DEATH(pool.release(all.back()), "weft: release of a stack that is free");
     EXPECT_DEATH(pool.release(all[180]), "weft: release of a stack that is free");
 }
@@ -243,7 +243,7 @@ TEST(stack_pool, at_its_maximum_count_gives_an_empty_stack) {
     pool.release(all[3]);
     EXPECT_EQ(pool.acquire(), all[3]);
     EXPECT_FALSE(pool.acquire());
-    give_back(pool, all);
+    release_all(pool, all);
 }
 
 TEST(stack_pool, at_its_maximum_in_bytes_gives_an_empty_stack) {
@@ -251,7 +251,7 @@ TEST(stack_pool, at_its_maximum_in_bytes_gives_an_empty_stack) {
     const std::vector<stack> all = take(pool, 5);
     EXPECT_TRUE(all.back());
     EXPECT_FALSE(pool.acquire());
-    give_back(pool, all);
+    release_all(pool, all);
     pool.set_limits({.max_bytes = 100});
     pool.clear();
     EXPECT_FALSE(pool.acquire());
@@ -259,12 +259,12 @@ TEST(stack_pool, at_its_maximum_in_bytes_gives_an_empty_stack) {
 
 TEST(stack_pool, with_a_maximum_shares_released_stacks_between_threads) {
     stack_pool<> pool(16 * kib, {.max_count = 8});
-    give_back(pool, take(pool, 8));
+    release_all(pool, take(pool, 8));
     on_another_thread([&] {
         const std::vector<stack> all = take(pool, 8);
         EXPECT_TRUE(all.back());
         EXPECT_FALSE(pool.acquire());
-        give_back(pool, all);
+        release_all(pool, all);
     });
 }
 
@@ -293,7 +293,7 @@ TEST(stack_pool, is_never_above_its_maximum_under_contention) {
                 }
             }
             out -= static_cast<int>(mine.size());
-            give_back(pool, mine);
+            release_all(pool, mine);
         });
     }
     for (std::thread& t : threads) t.join();
@@ -308,7 +308,7 @@ TEST(stack_pool, with_a_lowered_maximum_shrinks_with_each_release) {
     pool.set_limits({.max_count = 5});
     EXPECT_EQ(pool.limits().max_count, 5u);
     EXPECT_FALSE(pool.acquire());
-    give_back(pool, all);
+    release_all(pool, all);
     const stack_pool_stats now = pool.stats();
     EXPECT_EQ(now.used_count + now.free_count, 5u);
     EXPECT_EQ(now.destroyed_count, 15u);
@@ -316,16 +316,16 @@ TEST(stack_pool, with_a_lowered_maximum_shrinks_with_each_release) {
 
 TEST(stack_pool, thread_caches_again_after_a_change_of_limits) {
     stack_pool<> pool(16 * kib);
-    give_back(pool, take(pool, 10));
+    release_all(pool, take(pool, 10));
     pool.set_limits({.min_count = 1});
-    give_back(pool, take(pool, 10));
+    release_all(pool, take(pool, 10));
     on_another_thread([&] { pool.release(pool.acquire()); });
     EXPECT_EQ(pool.stats().created_count, 11u) << "the ten are this thread's own";
 }
 
 TEST(stack_pool, trim_releases_at_most_the_given_count) {
     stack_pool<> pool(16 * kib);
-    give_back(pool, take(pool, 300));
+    release_all(pool, take(pool, 300));
     EXPECT_EQ(pool.trim(7), 7u);
     EXPECT_EQ(pool.stats().free_count, 293u);
     EXPECT_EQ(pool.trim(0), 0u);
@@ -337,7 +337,7 @@ TEST(stack_pool, trim_releases_at_most_the_given_count) {
 TEST(stack_pool, trim_releases_the_oldest_first) {
     stack_pool<> pool(16 * kib);
     const std::vector<stack> all = take(pool, 300);
-    give_back(pool, all);
+    release_all(pool, all);
     pool.trim(100);
     for (std::size_t i = 300; i-- > 100;) EXPECT_EQ(pool.acquire(), all[i]);
     EXPECT_EQ(pool.stats().free_count, 0u);
@@ -356,18 +356,18 @@ TEST(stack_pool, trim_keeps_the_minimum_in_use_or_free) {
     pool.set_limits({.min_bytes = 60 * 16 * kib});
     EXPECT_EQ(pool.trim(), 40u);
     EXPECT_EQ(pool.stats().free_count, 30u);
-    give_back(pool, all);
+    release_all(pool, all);
 }
 
 TEST(stack_pool, trim_does_not_touch_stacks_in_use) {
     stack_pool<> pool(16 * kib);
     const std::vector<stack> kept = take(pool, 40);
     for (const stack s : kept) std::memset(s.limit, 0x5a, s.bytes());
-    give_back(pool, take(pool, 400));
+    release_all(pool, take(pool, 400));
     EXPECT_EQ(pool.trim(), 400u);
     for (const stack s : kept)
         EXPECT_TRUE(std::all_of(s.limit, s.top, [](std::byte b) { return b == std::byte{0x5a}; }));
-    give_back(pool, kept);
+    release_all(pool, kept);
 }
 
 // --------------------------------------------------------------------------- statistics
@@ -396,14 +396,14 @@ TEST(stack_pool, stats_are_exact_for_one_thread_at_every_step) {
         ASSERT_GE(now.mapped_bytes, alive * 64 * kib);
     }
     EXPECT_EQ(pool.stats().peak_used_count, peak);
-    give_back(pool, out);
+    release_all(pool, out);
 }
 
 TEST(stack_pool, peak_is_exact_for_one_thread_without_reads_in_between) {
     stack_pool<> pool(16 * kib);
-    give_back(pool, take(pool, 10));
-    give_back(pool, take(pool, 37));
-    give_back(pool, take(pool, 20));
+    release_all(pool, take(pool, 10));
+    release_all(pool, take(pool, 37));
+    release_all(pool, take(pool, 20));
     EXPECT_EQ(pool.stats().peak_used_count, 37u);
     pool.trim();
     EXPECT_EQ(pool.stats().peak_used_count, 37u);
@@ -411,12 +411,12 @@ TEST(stack_pool, peak_is_exact_for_one_thread_without_reads_in_between) {
 
 TEST(stack_pool, peak_includes_stacks_used_within_a_thread_cache) {
     stack_pool<> pool(16 * kib);
-    give_back(pool, take(pool, 30));
+    release_all(pool, take(pool, 30));
     std::vector<stack> elsewhere;
     on_another_thread([&] { elsewhere = take(pool, 30); });
-    give_back(pool, take(pool, 30));  // from this thread's cache, in which they were all the time
+    release_all(pool, take(pool, 30));  // from this thread's cache, in which they were all the time
     EXPECT_EQ(pool.stats().peak_used_count, 60u);
-    give_back(pool, elsewhere);
+    release_all(pool, elsewhere);
 }
 
 TEST(stack_pool, stats_are_consistent_during_and_exact_after_contention) {
@@ -458,7 +458,7 @@ TEST(stack_pool, stats_are_consistent_during_and_exact_after_contention) {
     for (std::thread& t : threads) t.join();
     pool.check();
     EXPECT_EQ(pool.stats().used_count, shared.size());
-    give_back(pool, shared);
+    release_all(pool, shared);
     EXPECT_EQ(pool.stats().used_count, 0u);
     const std::size_t free = pool.stats().free_count;
     EXPECT_EQ(pool.trim(), free) << "all threads have left theirs to the pool";
@@ -469,7 +469,7 @@ TEST(stack_pool, stats_are_consistent_during_and_exact_after_contention) {
 TEST(stack_pool, stack_can_be_released_on_another_thread) {
     stack_pool<> pool(16 * kib);
     const std::vector<stack> all = take(pool, 200);
-    on_another_thread([&] { give_back(pool, all); });
+    on_another_thread([&] { release_all(pool, all); });
     const stack_pool_stats now = pool.stats();
     EXPECT_EQ(now.used_count, 0u);
     EXPECT_EQ(now.free_count, 200u);
@@ -477,11 +477,11 @@ TEST(stack_pool, stack_can_be_released_on_another_thread) {
 
 TEST(stack_pool, exiting_thread_returns_its_stacks_to_the_pool) {
     stack_pool<> pool(16 * kib);
-    on_another_thread([&] { give_back(pool, take(pool, 20)); });
+    on_another_thread([&] { release_all(pool, take(pool, 20)); });
     const std::size_t created = pool.stats().created_count;
     const std::vector<stack> all = take(pool, 20);
     EXPECT_EQ(pool.stats().created_count, created);
-    give_back(pool, all);
+    release_all(pool, all);
 }
 
 TEST(stack_pool, trim_recalls_stacks_cached_by_other_threads) {
@@ -489,7 +489,7 @@ TEST(stack_pool, trim_recalls_stacks_cached_by_other_threads) {
     std::atomic<int> step{0};
     std::thread other([&] {
         const stack kept = pool.acquire();
-        give_back(pool, take(pool, 20));
+        release_all(pool, take(pool, 20));
         step = 1;
         while (step.load() != 2) std::this_thread::yield();
         pool.release(kept);  // brings the twenty along
@@ -509,7 +509,7 @@ TEST(stack_pool, thread_can_exit_before_a_later_user_of_the_pool) {
     stack_pool<> pool(16 * kib);
     std::atomic<int> step{0};
     std::thread first([&] {
-        give_back(pool, take(pool, 5));
+        release_all(pool, take(pool, 5));
         step = 1;
         while (step.load() != 2) std::this_thread::yield();
     });
@@ -525,7 +525,7 @@ TEST(stack_pool, leaks_no_memory_of_exited_threads) {
     test::failing_memory memory;
     {
         stack_pool<> pool(16 * kib);
-        for (int i = 0; i < 3; ++i) on_another_thread([&] { give_back(pool, take(pool, 20)); });
+        for (int i = 0; i < 3; ++i) on_another_thread([&] { release_all(pool, take(pool, 20)); });
     }
     EXPECT_TRUE(memory.nothing_leaked());
 }
@@ -535,10 +535,10 @@ TEST(stack_pool, can_be_destroyed_before_threads_that_used_it) {
     auto first = std::make_unique<stack_pool<>>(16 * kib);
     auto second = std::unique_ptr<stack_pool<>>();
     std::thread other([&] {
-        give_back(*first, take(*first, 100));
+        release_all(*first, take(*first, 100));
         step = 1;
         while (step.load() != 2) std::this_thread::yield();
-        give_back(*second, take(*second, 100));  // and does not meet the first one's stacks
+        release_all(*second, take(*second, 100));  // and does not meet the first one's stacks
         step = 3;
     });
     while (step.load() != 1) std::this_thread::yield();
@@ -558,8 +558,8 @@ TEST(stack_pool, never_gives_a_stack_of_the_old_size_after_a_change) {
         stack_pool<> pool(64 * kib);
         const std::vector<stack> live = take(pool, 30);
         for (const stack s : live) std::memset(s.limit, 0x5a, s.bytes());
-        give_back(pool, take(pool, 150));
-        on_another_thread([&] { give_back(pool, take(pool, 30)); });
+        release_all(pool, take(pool, 150));
+        on_another_thread([&] { release_all(pool, take(pool, 30)); });
 
         pool.set_stack_bytes(next);
         EXPECT_EQ(pool.stack_bytes(), detail::round_to_page(next));
@@ -577,7 +577,7 @@ TEST(stack_pool, never_gives_a_stack_of_the_old_size_after_a_change) {
             std::memset(s.limit, 1, s.bytes());
         }
         for (std::size_t i = 15; i < 30; ++i) pool.release(live[i]);
-        give_back(pool, fresh);
+        release_all(pool, fresh);
         pool.check();
         for (const stack s : take(pool, 200)) {
             EXPECT_GE(s.bytes(), next);
@@ -589,15 +589,15 @@ TEST(stack_pool, never_gives_a_stack_of_the_old_size_after_a_change) {
 TEST(stack_pool, clear_releases_exactly_the_free_stacks) {
     stack_pool<> pool(64 * kib);
     const std::vector<stack> live = take(pool, 30);
-    give_back(pool, take(pool, 200));
+    release_all(pool, take(pool, 200));
     pool.clear();
     EXPECT_EQ(pool.stats().free_count, 0u);
     EXPECT_EQ(pool.stats().used_count, 30u);
     const std::vector<stack> fresh = take(pool, 200);
     for (const stack s : fresh) std::memset(s.limit, 1, s.bytes());
     for (const stack s : live) std::memset(s.limit, 2, s.bytes());
-    give_back(pool, fresh);
-    give_back(pool, live);
+    release_all(pool, fresh);
+    release_all(pool, live);
 }
 
 TEST(stack_pool, never_gives_a_stack_that_trim_released) {
@@ -623,7 +623,7 @@ TEST(stack_pool, never_gives_a_stack_that_trim_released) {
         for (int round = 0; round < 200; ++round) {
             const std::vector<stack> all = take(pool, random() % 150);
             for (const stack s : all) ASSERT_EQ(out.count(s.limit), 1u);
-            give_back(pool, all);
+            release_all(pool, all);
             if (round % 50 == 49) pool.clear();
             pool.trim(random() % 100);
         }
@@ -641,7 +641,7 @@ TEST(stack_pool, resident_memory_falls_after_a_peak_and_a_trim) {
     for (const stack s : all) test::use(s, 20'000);
     const std::size_t peak = test::rss_bytes();
     EXPECT_GT(peak, before + 2000 * 20'000ul);
-    give_back(pool, all);
+    release_all(pool, all);
     EXPECT_EQ(pool.trim(1000), 1000u);
     EXPECT_LT(test::rss_bytes(), peak - 900 * 20'000ul);
     EXPECT_EQ(pool.trim(), 1000u);
@@ -661,7 +661,7 @@ TEST(stack_pool, shallow_use_costs_a_page_and_a_few_bytes) {
         test::use(s, 1024);
     }
     EXPECT_LT((test::rss_bytes() - before) / count, 4160u);
-    give_back(pool, all);
+    release_all(pool, all);
 }
 
 // ------------------------------------------------------------------------- failures
@@ -676,7 +676,7 @@ TEST(stack_pool, each_failing_call_gives_a_stack_or_none_and_leaks_nothing) {
             std::vector<stack> all = take(pool, 80);
             failed += static_cast<int>(std::erase(all, stack{}));
             for (const stack s : all) test::use(s, 4096);
-            give_back(pool, all);
+            release_all(pool, all);
             pool.trim(50);
             pool.check();
             EXPECT_EQ(pool.stats().used_count, 0u);
@@ -699,7 +699,7 @@ TEST(stack_pool, without_memory_for_metadata_gives_no_unreturnable_stack) {
         memory.no_allocate = false;
         all.push_back(pool.acquire());
         EXPECT_TRUE(all.back());
-        give_back(pool, all);
+        release_all(pool, all);
     }
     EXPECT_TRUE(memory.nothing_leaked());
 }
@@ -711,7 +711,7 @@ TEST(stack_pool_death, canary_overflow_is_detected_on_a_thread_unaware_of_canari
         std::atomic<int> step{0};
         stack broken;
         std::thread other([&] {
-            give_back(pool, take(pool, 3));
+            release_all(pool, take(pool, 3));
             step = 1;
             while (step.load() != 2) std::this_thread::yield();
             pool.release(broken);
@@ -747,7 +747,7 @@ TEST(stack_pool, holds_a_hundred_thousand_guarded_stacks) {
     stack_pool<> pool(64 * kib);
     const std::vector<stack> all = take(pool, count);
     EXPECT_TRUE(all.back());
-    give_back(pool, all);
+    release_all(pool, all);
     EXPECT_EQ(pool.stats().free_count, count);
 }
 

@@ -114,8 +114,8 @@ TEST(thread_cache, idle_release_works_for_a_pool_over_another_pool) {
     std::thread([&] {  // has no cache of the inner one yet
         time_point now = steady_now();
         for (int n = 0; n != 10; ++n) {
-            static_cast<void>(cache_registry::give_back(now));
-            now += 2 * give_back_period;
+            static_cast<void>(cache_registry::release_unused(now));
+            now += 2 * unused_period;
         }
     })
         .join();
@@ -134,7 +134,7 @@ TEST(thread_cache, idle_release_is_safe_while_pools_are_destroyed) {
                 p->release(p->acquire());
                 ++used;
             }
-            static_cast<void>(cache_registry::give_back(now += give_back_period));
+            static_cast<void>(cache_registry::release_unused(now += unused_period));
         }
     });
     for (int n = 1; n <= 300; ++n) {

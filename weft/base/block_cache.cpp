@@ -7,8 +7,8 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/base/atomic.hpp"
-#include "weft/base/give_back.hpp"
 #include "weft/base/pages.hpp"
+#include "weft/base/release_unused.hpp"
 #include "weft/base/system_mutex.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::block_lists, weft_tls_block_lists);
@@ -286,8 +286,8 @@ free_block* depot::cut(std::size_t i) noexcept {
     return first;
 }
 
-time_point give_back_blocks(time_point now) noexcept;
-constinit memory_keeper keeper{give_back_blocks};
+time_point release_unused_blocks(time_point now) noexcept;
+constinit memory_keeper keeper{release_unused_blocks};
 
 free_block*& list_of_this_thread(std::size_t i) noexcept {
     return this_block_lists().heads[i].first;
@@ -364,7 +364,7 @@ void spill(free_block* b, std::size_t i) noexcept {
 // last visit; and its lists, whose few blocks may each keep a chunk.
 void depot::bring_unused(thread_record& r, time_point now) noexcept {
     if (r.now != thread_record::state::open || now < r.period_end) return;
-    r.period_end = after(now, give_back_period);
+    r.period_end = after(now, unused_period);
     for (std::size_t i = 0; i < class_count; ++i) {
         const std::size_t rest = r.spare[i].block_count - r.lowest[i];
         while (r.spare[i].block_count > rest) push(i, r.pop(i));
@@ -411,7 +411,7 @@ void depot::close(std::size_t i, chunk& c) noexcept {
     if (c.next != nullptr) c.next->previous = c.previous;
 }
 
-time_point give_back_blocks(time_point now) noexcept {
+time_point release_unused_blocks(time_point now) noexcept {
     depot& d = the_depot();
     thread_record& r = this_record;
     // Relaxed: a hint.

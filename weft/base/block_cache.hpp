@@ -27,7 +27,7 @@
 // thread_locals too (these use the depot directly once the thread's lists are gone), but not in a
 // signal handler.
 //
-// What an idle program does not use is returned, a little at a time (base/give_back.hpp): a
+// What an idle program does not use is returned, a little at a time (base/release_unused.hpp): a
 // thread's blocks to the depot, those of the depot each to its chunk, and a chunk of which no block
 // is out to the system. Only there is anything counted for each block.
 //

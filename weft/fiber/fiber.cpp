@@ -55,7 +55,7 @@ void end_fiber(flow& f) noexcept {
 }
 
 void keep_fiber(flow& f) noexcept { fiber_core::of(f).keep(); }
-void let_go_of_fiber(flow& f) noexcept { fiber_core::of(f).release(); }
+void release_fiber(flow& f) noexcept { fiber_core::of(f).release(); }
 
 agent_info fiber_info(const flow& f) noexcept {
     const auto& self = static_cast<const fiber_core&>(f);
@@ -120,7 +120,7 @@ atomic<unhandled_handler> unhandled{print_and_abort};
 }  // namespace
 
 const flow_kind fiber_core::fiber_kind = {
-    "fiber",    suspend_fiber, end_fiber,           keep_fiber, let_go_of_fiber,
+    "fiber",    suspend_fiber, end_fiber,           keep_fiber, release_fiber,
     fiber_info, leave_fiber,   has_on_shared_stack, true,       runs_below};
 
 fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_kind) {

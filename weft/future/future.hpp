@@ -68,7 +68,7 @@ public:
             detail::release(std::exchange(core_, std::exchange(other.core_, nullptr)));
         return *this;
     }
-    ~future() { detail::let_go_of_handle(core_); }
+    ~future() { detail::release_handle(core_); }
 
     bool valid() const noexcept { return core_ != nullptr; }
     bool is_ready() const noexcept { return core_ != nullptr && core_->word.is_done(); }
@@ -134,7 +134,7 @@ public:
         return core_ != nullptr && detail::request_stop(*core_, reason);
     }
     // Drops the future; its work continues, and its outcome is discarded.
-    void detach() noexcept { detail::let_go_of_handle(std::exchange(core_, nullptr)); }
+    void detach() noexcept { detail::release_handle(std::exchange(core_, nullptr)); }
 
     // Calls f(value) or f(future) when the outcome exists. Returns the future of f's result; *this
     // is empty afterwards.

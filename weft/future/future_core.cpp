@@ -11,7 +11,7 @@ namespace weft::detail {
 
 // Releases one core after the other, without recursion: a chain that is not needed any more may
 // have any length.
-void let_go_slowly(future_core& last) noexcept {
+void release_slowly(future_core& last) noexcept {
     future_core* c = &last;
     // Acquire and release: the last release destroys what the others have used.
     while (c != nullptr &&

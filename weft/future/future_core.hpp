@@ -64,9 +64,9 @@ enum class manner : std::uint8_t {
 };
 
 struct future_core;
-void let_go_slowly(future_core& c) noexcept;
+void release_slowly(future_core& c) noexcept;
 inline void release(future_core* c) noexcept {
-    if (c != nullptr) let_go_slowly(*c);
+    if (c != nullptr) release_slowly(*c);
 }
 
 // The storage of a failure: an exception, or a code such as errc::broken_promise.
@@ -201,13 +201,13 @@ private:
 // Called by a future. If the turn of the core is still to come, on this executor, the future shares
 // the core with that turn alone. No other agent can get a reference, so the count needs no atomic
 // read-modify-write.
-inline void let_go_of_handle(future_core* c) noexcept {
+inline void release_handle(future_core* c) noexcept {
     if (c == nullptr) return;
     if (current_executor() == c->home && c->references.load(std::memory_order_acquire) == 2 &&
         c->resume != nullptr && c->kind == outcome_kind::none && c->manner == manner::plain)
         c->references.store(1, std::memory_order_relaxed);
     else
-        let_go_slowly(*c);
+        release_slowly(*c);
 }
 
 // The part of a core that waits for another core, at the beginning of the storage.

@@ -73,7 +73,7 @@ protected:
     virtual int wait_for_lock() noexcept = 0;
     virtual void unlock() noexcept = 0;
     // Called by the most derived destructor, which can still call unlock().
-    void give_back() noexcept {
+    void release_untaken() noexcept {
         if (result_ == 0 && !taken_) unlock();
     }
 
@@ -92,7 +92,7 @@ class record_errand final : public lock_errand {
 public:
     record_errand(int fd, int command, const struct ::flock& wanted) noexcept
         : fd_(fd), command_(command), wanted_(wanted) {}
-    ~record_errand() override { give_back(); }
+    ~record_errand() override { release_untaken(); }
 
 private:
     int wait_for_lock() noexcept override { return real::fcntl(fd_, command_, &wanted_); }
@@ -109,7 +109,7 @@ private:
 class file_errand final : public lock_errand {
 public:
     file_errand(int fd, int how) noexcept : fd_(fd), how_(how) {}
-    ~file_errand() override { give_back(); }
+    ~file_errand() override { release_untaken(); }
 
 private:
     int wait_for_lock() noexcept override { return real::flock(fd_, how_); }

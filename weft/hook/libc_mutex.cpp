@@ -444,7 +444,7 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
     }
 }
 
-int give_back(pthread_mutex_t& m, int me) {
+int release_mutex(pthread_mutex_t& m, int me) {
     lending* mine;
     {
         const std::lock_guard held(all_lendings);
@@ -546,7 +546,7 @@ bool lock_unasked([[maybe_unused]] pthread_mutex_t& m) noexcept {
 int unlock_mutex(pthread_mutex_t& m, fiber_core& f) {
     const int me = number_of(f);
     if (!has_plain_words(m)) [[unlikely]]
-        return give_back(m, me);
+        return release_mutex(m, me);
 #if defined(__GLIBC__)
     const int kind = kind_of(m);
     // A fiber that was killed in a wait may be without the mutex that the fiber unlocks as it

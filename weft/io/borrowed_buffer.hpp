@@ -46,7 +46,7 @@ public:
 
     // Gives the buffer back early.
     void reset() noexcept {
-        if (bytes_.data() != nullptr) lender_->give_back(std::exchange(bytes_, {}).data());
+        if (bytes_.data() != nullptr) lender_->release_buffer(std::exchange(bytes_, {}).data());
     }
 
 private:

@@ -78,7 +78,7 @@ std::byte* buffer_pool::take() noexcept {
     return b;
 }
 
-void buffer_pool::give_back(std::byte* b) noexcept {
+void buffer_pool::release_buffer(std::byte* b) noexcept {
     bool last;
     {
         const std::lock_guard held(lock_);

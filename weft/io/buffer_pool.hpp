@@ -40,7 +40,7 @@ public:
 
     // Takes a buffer, and gives it back. Any thread. Null: there is no memory.
     [[nodiscard]] std::byte* take() noexcept;
-    void give_back(std::byte* buffer) noexcept;
+    void release_buffer(std::byte* buffer) noexcept;
     std::size_t out_count() const noexcept;
 
     // Gives all slots to the system: the free ones now, the others when they are given back. False:

@@ -36,7 +36,7 @@ public:
     // For an fd that was adopted; empty if it was not.
     static descriptor_ref find(int number) noexcept;
     // For an fd of the program's own, or one that was adopted. `counts`: the caller owes a
-    // give_back(). The same errors, and too_many_files_open.
+    // release_borrowed(). The same errors, and too_many_files_open.
     static descriptor_ref borrow(int number, bool& counts, std::error_code& error) noexcept;
 
     explicit operator bool() const noexcept { return entry_ != nullptr; }
@@ -69,7 +69,7 @@ public:
     int release() const noexcept {
         return entry_ != nullptr && entry_->end(generation_) ? entry_->number : -1;
     }
-    void give_back() const noexcept { entry_->give_back(generation_); }
+    void release_borrowed() const noexcept { entry_->release_borrowed(generation_); }
 
 private:
     descriptor_ref(detail::io_entry& e, std::uint64_t g) noexcept : entry_(&e), generation_(g) {}

@@ -17,7 +17,7 @@ fd_watch& fd_watch::operator=(fd_watch&& other) noexcept {
 }
 
 void fd_watch::release() noexcept {
-    if (std::exchange(borrowed_, false)) ref_.give_back();
+    if (std::exchange(borrowed_, false)) ref_.release_borrowed();
     ref_ = {};
 }
 

@@ -90,7 +90,7 @@ public:
         // Relaxed: the entry's lock, which forget_all() takes, orders it before await_letting_go().
         holds_.fetch_add(1, std::memory_order_relaxed);
     }
-    void wake_and_let_go() noexcept {
+    void wake_and_release() noexcept {
         wake();
         holds_.fetch_sub(1, std::memory_order_release);  // pairs with await_letting_go()
     }
@@ -108,7 +108,7 @@ protected:
     // After the last entry has forgotten the driver: waits until no other thread is about to wake
     // it.
     void await_letting_go() const noexcept {
-        // Acquire: pairs with wake_and_let_go().
+        // Acquire: pairs with wake_and_release().
         for (detail::spin_wait w; holds_.load(std::memory_order_acquire) != 0;) w.once();
     }
 

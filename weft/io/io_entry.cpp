@@ -114,7 +114,7 @@ void io_entry::end_now(bool stays_open, ended& by) noexcept {
 
 // Drivers first: what they cancel keeps the file open.
 void io_entry::ended::wake_all() noexcept {
-    drivers.for_each([](io_driver& d, std::uintptr_t) { d.wake_and_let_go(); });
+    drivers.for_each([](io_driver& d, std::uintptr_t) { d.wake_and_release(); });
     wait_queue::wake_all(waiters);
 }
 
@@ -175,7 +175,7 @@ std::uint64_t io_entry::borrow(bool& counts) noexcept {
     return generation;
 }
 
-void io_entry::give_back(std::uint64_t generation) noexcept {
+void io_entry::release_borrowed(std::uint64_t generation) noexcept {
     ended by;
     {
         const std::lock_guard held(lock);

@@ -198,10 +198,10 @@ struct io_entry {
     // The same, but the fd stays open and belongs to the program.
     bool end(std::uint64_t generation) noexcept;
     // For an fd of the program's own: opens it if it is closed, and borrows it once more if it is
-    // borrowed. Returns the generation; `counts`: a give_back() is owed. Zero with `counts`: too
-    // many borrow it. Zero without: it is weft's, closed, and its fd is not given back yet.
+    // borrowed. Returns the generation; `counts`: a release_borrowed() is owed. Zero with `counts`:
+    // too many borrow it. Zero without: it is weft's, closed, and its fd is not given back yet.
     std::uint64_t borrow(bool& counts) noexcept;
-    void give_back(std::uint64_t generation) noexcept;
+    void release_borrowed(std::uint64_t generation) noexcept;
 
     // Before notify(): prefetches what that will touch of the waiters. A hint.
     void fetch_waiting(std::uint64_t flags) const noexcept;

@@ -119,13 +119,13 @@ void io_request::borrow(buffer_pool& from, std::byte* buffer) noexcept {
     bytes = from.bytes();
 }
 
-void io_request::give_back() noexcept {
-    lender->give_back(static_cast<std::byte*>(std::exchange(data, nullptr)));
+void io_request::release_buffer() noexcept {
+    lender->release_buffer(static_cast<std::byte*>(std::exchange(data, nullptr)));
 }
 
 void io_request::complete_with(buffer_pool& from, std::byte* buffer, std::int64_t n) noexcept {
     borrow(from, buffer);
-    if (n <= 0) give_back();
+    if (n <= 0) release_buffer();
     complete(n);
 }
 
@@ -138,7 +138,7 @@ std::int64_t io_request::perform_lent() noexcept {
     if (buffer == nullptr) return -ENOMEM;
     borrow(from->buffers(), buffer);
     const std::int64_t n = perform();
-    if (n <= 0) give_back();
+    if (n <= 0) release_buffer();
     return n;
 }
 

@@ -129,7 +129,7 @@ struct io_request {
     std::int64_t try_anyway() noexcept;
 
     // Gives a borrowed buffer back.
-    void give_back() noexcept;
+    void release_buffer() noexcept;
 
     // Called by the driver: the result has come with a buffer, which is kept only if it holds
     // bytes.

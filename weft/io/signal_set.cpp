@@ -71,7 +71,7 @@ bool take_dispositions(const ::sigset_t& signals) noexcept {
     return true;
 }
 
-void give_back_dispositions(const ::sigset_t& signals) noexcept {
+void restore_dispositions(const ::sigset_t& signals) noexcept {
     const std::lock_guard held(dispositions.lock);
     for (int n = 1; n < most_signals; ++n) {
         if (!has_signal(signals, n)) continue;
@@ -124,7 +124,7 @@ signal_set& signal_set::operator=(signal_set&& other) noexcept {
 
 void signal_set::close() noexcept {
     if (!owned_.ref().close()) return;
-    give_back_dispositions(signals_);
+    restore_dispositions(signals_);
     ::pthread_sigmask(SIG_UNBLOCK, &blocked_, nullptr);
 }
 

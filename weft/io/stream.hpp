@@ -131,7 +131,7 @@ public:
     }
     receive_operation(receive_operation&&) noexcept = default;
     ~receive_operation() {
-        if (request_.data != nullptr) request_.give_back();  // take() has not returned it
+        if (request_.data != nullptr) request_.release_buffer();  // take() has not returned it
     }
     result<borrowed_buffer> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "weft/base/atomic.hpp"
-#include "weft/base/give_back.hpp"
 #include "weft/base/line.hpp"
+#include "weft/base/release_unused.hpp"
 #include "weft/base/spin_wait.hpp"
 #include "weft/sched/driver_futex.hpp"
 #include "weft/sched/fetch_ahead.hpp"
@@ -217,7 +217,7 @@ time_point loop::next_due() const noexcept {
     return timers_.empty() ? never : time_of(timers_.next());
 }
 
-time_point loop::next_deadline() const noexcept { return std::min(next_due(), give_back_at_); }
+time_point loop::next_deadline() const noexcept { return std::min(next_due(), release_unused_at_); }
 
 // -- running ----------------------------------------------------------------------------------
 
@@ -339,20 +339,20 @@ WEFT_NOINLINE void loop::resume_observed(entry e) {
     if (turns_until_ != never && now() >= turns_until_) turns_left_ = 0;
 }
 
-// Called before each sleep. Once detail::give_back() has returned a time, it is not called before
-// that time; until then it is called each time. So a cache that had nothing to spare before and has
-// now is found, even if nothing ever wakes the loop again.
-void loop::give_back() noexcept {
+// Called before each sleep. Once detail::release_unused() has returned a time, it is not called
+// before that time; until then it is called each time. So a cache that had nothing to spare before
+// and has now is found, even if nothing ever wakes the loop again.
+void loop::release_unused() noexcept {
     if (!now_on().keeps_real_time()) return;
     const time_point present = now();
-    if (give_back_at_ != never && present < give_back_at_) return;
-    const bool long_idle = give_back_at_ != never;
-    give_back_at_ = detail::give_back(present);
+    if (release_unused_at_ != never && present < release_unused_at_) return;
+    const bool long_idle = release_unused_at_ != never;
+    release_unused_at_ = detail::release_unused(present);
     if (ready_.capacity() < long_queue || !ready_.empty()) return;
     if (long_idle)
         ready_.trim();
     else
-        give_back_at_ = std::min(give_back_at_, after(present, detail::give_back_period));
+        release_unused_at_ = std::min(release_unused_at_, after(present, detail::unused_period));
 }
 
 // Events that the driver delivers become ready here.
@@ -360,8 +360,8 @@ bool loop::sleep(time_point until) noexcept {
     const detail::restore_on_exit put_back;
     detail::this_thread_runs() = {nullptr, this};
     unlooked_ = false;
-    give_back();
-    until = std::min(until, give_back_at_);
+    release_unused();
+    until = std::min(until, release_unused_at_);
     if (source_ == nullptr) return now_on().wait(until);
     if (!source_->rest()) return now_on().wait(now());
     const bool can_end = now_on().wait(until);

@@ -19,7 +19,7 @@
 //   l.run();                                  // until no flow is live in it, or stop()
 //
 // A loop that has nothing to run gives back memory that the process does not use, a little before
-// each sleep, and wakes for that once a second while there is some (base/give_back.hpp).
+// each sleep, and wakes for that once a second while there is some (base/release_unused.hpp).
 //
 // One thread at a time runs a loop, and not from what the loop runs; post(), stop() and
 // native_handle() are for any thread. A loop that ends asks its live flows to stop, runs them on,
@@ -225,7 +225,7 @@ private:
         is_observed_ = chooser_ != nullptr || watch_ != nullptr || turns_until_ != never;
     }
     time_point next_due() const noexcept;
-    void give_back() noexcept;
+    void release_unused() noexcept;
     bool sleep(time_point until) noexcept;
     void take_posted() noexcept;
     void put_last(entry e) noexcept;
@@ -274,10 +274,10 @@ private:
     schedule_policy* chooser_ = nullptr;
     steal_source* source_ = nullptr;
     turn_watch* watch_ = nullptr;
-    time_point give_back_at_ = never;  // when to give unused memory back again
-    bool ends_one_ = false;            // kill_all() is ending a flow, and no flow has a turn
-    time_point patience_ = never;      // until then kill_all() waits for outside events
-    time_point turns_until_ = never;   // the turn in which it comes is the last
+    time_point release_unused_at_ = never;  // when to give unused memory back again
+    bool ends_one_ = false;                 // kill_all() is ending a flow, and no flow has a turn
+    time_point patience_ = never;           // until then kill_all() waits for outside events
+    time_point turns_until_ = never;        // the turn in which it comes is the last
     std::unique_ptr<driver> first_driver_;
     std::unique_ptr<driver> adopted_;
     // One of the two. Other threads may see the first for a little longer; it wakes the other.

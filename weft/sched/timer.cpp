@@ -181,6 +181,6 @@ void join_timer(timer_core& t) {
     await(end_of_call(t));
 }
 
-void let_go_of_timer(timer_core& t) noexcept { t.release(); }
+void release_timer(timer_core& t) noexcept { t.release(); }
 
 }  // namespace weft::detail

@@ -40,7 +40,7 @@ timer_core* new_timer(executor& on, time_point first, duration period,
                       std::unique_ptr<timer_function> f);
 bool stop_timer(timer_core&) noexcept;
 void join_timer(timer_core&);
-void let_go_of_timer(timer_core&) noexcept;
+void release_timer(timer_core&) noexcept;
 
 }  // namespace detail
 
@@ -97,7 +97,7 @@ private:
     void end() noexcept {
         if (core_ == nullptr) return;
         detail::stop_timer(*core_);
-        detail::let_go_of_timer(*std::exchange(core_, nullptr));
+        detail::release_timer(*std::exchange(core_, nullptr));
     }
 
     detail::timer_core* core_ = nullptr;

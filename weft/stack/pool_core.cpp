@@ -70,7 +70,7 @@ std::size_t pool_core::trim(std::size_t max_count) noexcept {
     return count;
 }
 
-time_point pool_core::give_back(time_point now) noexcept {
+time_point pool_core::release_unused(time_point now) noexcept {
     thread_cache* const c = own_cache();
     const std::lock_guard held(lock_);
     if (c != nullptr) bring_unused(*c, now);
@@ -268,7 +268,7 @@ void pool_core::drop_unused_room() noexcept {
 // Once a period: the stacks that the owner has not used since it last held the pool's lock.
 void pool_core::bring_unused(thread_cache& c, time_point now) noexcept {
     if (now < c.period_end) return;
-    c.period_end = after(now, give_back_period);
+    c.period_end = after(now, unused_period);
     note_peak();
     drain(c, c.count_to(c.lowest));
 }

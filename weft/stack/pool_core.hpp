@@ -13,10 +13,10 @@
 //   I4  free stacks are poisoned, others are not (asan_stack.hpp)
 //
 // Free stacks that are not used are released without a trim: an idle loop requests it
-// (give_back.hpp). At the end of each period, half of the listed stacks that were not needed in the
-// period may be released, a few per call. The calling thread first moves the unused stacks of its
-// own cache to the list. A load that recurs within a period therefore finds all of its stacks, and
-// an idle program keeps none.
+// (release_unused.hpp). At the end of each period, half of the listed stacks that were not needed
+// in the period may be released, a few per call. The calling thread first moves the unused stacks
+// of its own cache to the list. A load that recurs within a period therefore finds all of its
+// stacks, and an idle program keeps none.
 //
 // Model: none, what is not the owner's alone (thread_cache.hpp) is under one lock.
 #pragma once
@@ -28,7 +28,7 @@
 #include <span>
 
 #include "weft/base/clock.hpp"
-#include "weft/base/give_back.hpp"
+#include "weft/base/release_unused.hpp"
 #include "weft/base/system_mutex.hpp"
 #include "weft/stack/stack.hpp"
 #include "weft/stack/stack_allocator_ref.hpp"
@@ -134,7 +134,7 @@ public:
 
     std::size_t trim(std::size_t max_count) noexcept;
     // Releases a few of the unused stacks, and returns when to call again.
-    time_point give_back(time_point now) noexcept;
+    time_point release_unused(time_point now) noexcept;
     static bool any_is_listed() noexcept;  // in any pool
     void clear() noexcept;
     // Releases every free stack, and calls `change` to alter the allocator's stack_bytes; an idle

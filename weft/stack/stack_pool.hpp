@@ -8,8 +8,9 @@
 //      release:  thread's cache  ->  (its older half) pool's list
 //      trim:                         pool's list, oldest first  ->  allocator  ->  the system
 //
-// Unused stacks are released without a trim, a few whenever a loop of weft is idle (give_back),
-// down to the minimum; trim is for a thread without a loop, and for an immediate release.
+// Unused stacks are released without a trim, a few whenever a loop of weft is idle
+// (release_unused), down to the minimum; trim is for a thread without a loop, and for an immediate
+// release.
 //
 // Any thread may acquire, release, trim, read statistics and set limits; a stack may be released
 // on another thread than it was acquired on. A thread that ends leaves its cache to the pool.
@@ -66,7 +67,7 @@ public:
     // As an idle loop does: releases at most 32 free stacks that were not used for a second, those
     // in the calling thread's cache included, never going below the minimum. Returns when to call
     // again: `now` if more may be released at once, `never` if nothing is left.
-    time_point give_back(time_point now) noexcept { return core_.give_back(now); }
+    time_point release_unused(time_point now) noexcept { return core_.release_unused(now); }
 
     // Releases every free stack of every thread.
     void clear() noexcept { core_.clear(); }

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "weft/base/atomic.hpp"
-#include "weft/base/give_back.hpp"
+#include "weft/base/release_unused.hpp"
 #include "weft/base/system_mutex.hpp"
 #include "weft/stack/os_memory.hpp"
 #include "weft/stack/pool_core.hpp"
@@ -26,7 +26,7 @@ thread_local leave_at_exit at_exit;
 constinit system_mutex registry_lock;  // guards the next two
 constinit pool_core* pools[index_count] = {};
 constinit unsigned visitors[index_count + 1] = {};  // of a pool, which stays meanwhile
-constinit memory_keeper keeper{cache_registry::give_back};
+constinit memory_keeper keeper{cache_registry::release_unused};
 
 std::uint32_t assign_index(pool_core& p) noexcept {
     for (std::uint32_t i = 1; i < index_count; ++i) {
@@ -130,12 +130,13 @@ bool cache_registry::keeps_any(const thread_table& mine) noexcept {
     return false;
 }
 
-time_point cache_registry::give_back(time_point now) noexcept {
+time_point cache_registry::release_unused(time_point now) noexcept {
     thread_table& mine = this_thread_stacks();
     if (!pool_core::any_is_listed() && (mine.highest == 0 || !keeps_any(mine))) return never;
     time_point next = never;
     for (std::uint32_t i = 1; i < index_count; ++i)
-        if (const visit v(i); v.pool() != nullptr) next = std::min(next, v.pool()->give_back(now));
+        if (const visit v(i); v.pool() != nullptr)
+            next = std::min(next, v.pool()->release_unused(now));
     return next;
 }
 

@@ -10,7 +10,7 @@
 // Each thread has a table of pointers to its caches, one entry for each of up to 63 pools; a pool
 // beyond them has no caches. A thread that ends releases its caches. Calls that are made on it
 // later, in the destructors of other thread-local objects, use the pools directly. An idle thread
-// returns its unused stacks to the pool (cache_registry::give_back).
+// returns its unused stacks to the pool (cache_registry::release_unused).
 //
 // Model: none, the owner alone acts on `end`, and learns late of `full` as well as early.
 #pragma once
@@ -114,8 +114,8 @@ struct cache_registry {
     static void leave() noexcept;
 
     // The calling thread is idle: every pool that any thread has a cache of releases its unused
-    // stacks, see base/give_back.hpp.
-    static time_point give_back(time_point now) noexcept;
+    // stacks, see base/release_unused.hpp.
+    static time_point release_unused(time_point now) noexcept;
 
 private:
     static bool keeps_any(const thread_table& mine) noexcept;

@@ -20,7 +20,7 @@ constinit id_supply task_ids;
 void keep(flow& f) noexcept {
     task_flow::of(f).references.fetch_add(1, std::memory_order_relaxed);  // the caller has one
 }
-void let_go_of(flow& f) noexcept { task_flow::of(f).release(); }
+void release_flow(flow& f) noexcept { task_flow::of(f).release(); }
 
 agent_info task_info(const flow& f) noexcept {
     return {"task", static_cast<const task_flow&>(f).id, nullptr};
@@ -28,7 +28,7 @@ agent_info task_info(const flow& f) noexcept {
 
 }  // namespace
 
-const flow_kind task_flow::task_kind = {"task", nullptr, end, keep, let_go_of, task_info, leave};
+const flow_kind task_flow::task_kind = {"task", nullptr, end, keep, release_flow, task_info, leave};
 
 task_flow::task_flow(std::coroutine_handle<> task, executor* on) noexcept
     : frame{begin, drop}, flow(task_kind), body(task), id(task_ids.next(this_thread_task_ids())) {

@@ -163,7 +163,7 @@ public:
             reports_.release();
             if (a.over.load(std::memory_order_acquire)) break;
         }
-        world_.give_back(i);
+        world_.release(i);
         a.ended.store(true, std::memory_order_release);
     }
 

@@ -80,7 +80,7 @@ bool world::holds(unsigned actor) const noexcept {
     });
 }
 
-void world::give_back(unsigned actor) {
+void world::release(unsigned actor) {
     for (slot& s : slots_) {
         if (s.object == nullptr) continue;
         for (; s.object->held[actor].load() != 0; --s.object->held[actor])

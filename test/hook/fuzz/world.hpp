@@ -67,7 +67,7 @@ public:
     // Whether the actor has a lock, and so must not wait for another.
     bool holds(unsigned actor) const noexcept;
     // An actor that is done releases what it has.
-    void give_back(unsigned actor);
+    void release(unsigned actor);
     // Ends waits for what no signal and no stop need end.
     void wake_all();
     // Of the signals that all block.

@@ -1,20 +1,21 @@
-// give_back: how an idle thread returns memory that the process keeps for later and does not use.
+// release_unused: how an idle thread returns memory that the process keeps for later and does not
+// use.
 //
 // Design: each keeper of memory (stacks, blocks) registers here, once, and a loop that has nothing
 // to run calls all of them before it sleeps. Each returns a little of what has been unused, and
 // answers when it is to be called again. So a loop knows nothing of stacks, and acquire and release
 // know nothing of loops.
 //
-//      loop, before it sleeps ---> give_back(now) ---> [stacks] ---> [blocks] ---> ...
+//      loop, before it sleeps ---> release_unused(now) ---> [stacks] ---> [blocks] ---> ...
 //           sleeps until then <--- the earliest time point that one of them has named, or never
 //
 // A keeper is called often and by many threads at once, so it answers `never` without a lock when
 // it has nothing to spare. It returns what its stock has not come below for a period: `unused`
 // counts how much that is.
 //
-// Model: test/model/give_back_test.cpp
+// Model: test/model/release_unused_test.cpp
 //
-//   constinit detail::memory_keeper stacks{give_back_stacks};
+//   constinit detail::memory_keeper stacks{release_unused_stacks};
 //   stacks.enter();                                          // where the first stack is kept
 #pragma once
 
@@ -27,7 +28,7 @@
 namespace weft::detail {
 
 // An idle program wakes no more often than this to give back.
-inline constexpr duration give_back_period = std::chrono::seconds(1);
+inline constexpr duration unused_period = std::chrono::seconds(1);
 
 // A keeper of memory. It exists as long as the process.
 class memory_keeper {
@@ -38,7 +39,7 @@ public:
     // Any thread.
     using function = time_point (*)(time_point now) noexcept;
 
-    constexpr explicit memory_keeper(function f) noexcept : give_back_(f) {}
+    constexpr explicit memory_keeper(function f) noexcept : release_unused_(f) {}
     memory_keeper(const memory_keeper&) = delete;
     memory_keeper& operator=(const memory_keeper&) = delete;
 
@@ -48,7 +49,7 @@ public:
 private:
     friend class keeper_chain;
 
-    const function give_back_;
+    const function release_unused_;
     atomic<bool> entered_{false};
     memory_keeper* next_ = nullptr;  // written before the keeper is in the chain
 };
@@ -57,14 +58,14 @@ private:
 class keeper_chain {
 public:
     void enter(memory_keeper&) noexcept;
-    time_point give_back(time_point now) const noexcept;
+    time_point release_unused(time_point now) const noexcept;
 
 private:
     atomic<memory_keeper*> first_{nullptr};
 };
 
 // Calls every keeper, and returns the earliest time point of their answers. Any thread.
-time_point give_back(time_point now) noexcept;
+time_point release_unused(time_point now) noexcept;
 
 // How much of a stock has not been used for a period. Guarded by what guards the stock.
 //
@@ -83,7 +84,7 @@ public:
         if (now >= period_end_) {
             spare_ = std::min(std::max(lowest_ / 2, least), lowest_);
             lowest_ = count;
-            period_end_ = after(now, give_back_period);
+            period_end_ = after(now, unused_period);
         }
         return spare_ = std::min(spare_, lowest_);
     }

@@ -1,6 +1,6 @@
-// weft/base/give_back.cpp: keepers enter the chain while an idle thread calls those that are in it.
-// Each walk is complete, except the one of three threads, which is bounded by deviations.
-#include "weft/base/give_back.hpp"
+// weft/base/release_unused.cpp: keepers enter the chain while an idle thread calls those that are
+// in it. Each walk is complete, except the one of three threads, which is bounded by deviations.
+#include "weft/base/release_unused.hpp"
 
 #include <gtest/gtest.h>
 
@@ -40,14 +40,14 @@ struct actor {
         all[which].made.write(7);
         chain.enter(keepers[which]);
     }
-    void asks() { static_cast<void>(chain.give_back(time_point{})); }
+    void asks() { static_cast<void>(chain.release_unused(time_point{})); }
 
     stock all[2];
     memory_keeper keepers[2] = {memory_keeper(ask<0>), memory_keeper(ask<1>)};
     keeper_chain chain;
 };
 
-TEST(give_back, calls_a_keeper_only_once_it_is_constructed) {
+TEST(release_unused, calls_a_keeper_only_once_it_is_constructed) {
     expect_right(explore([](execution& run) {
         actor p;
         run.thread("keeps", [&] { p.enter(0); });
@@ -58,7 +58,7 @@ TEST(give_back, calls_a_keeper_only_once_it_is_constructed) {
     }));
 }
 
-TEST(give_back, calls_keepers_behind_a_newly_registered_one) {
+TEST(release_unused, calls_keepers_behind_a_newly_registered_one) {
     const auto both = [](execution& run) {
         actor p;
         run.thread("keeps", [&] { p.enter(0); });
@@ -72,7 +72,7 @@ TEST(give_back, calls_keepers_behind_a_newly_registered_one) {
     expect_right(explore(both, {.deviations = 6}), bounded);
 }
 
-TEST(give_back, registers_a_keeper_once_for_two_threads) {
+TEST(release_unused, registers_a_keeper_once_for_two_threads) {
     const auto one = [](execution& run) {
         actor p;
         p.all[0].made.write(7);
