@@ -61,7 +61,7 @@ ONLY_TIME = {"spin_pause", "cpu_pause", "spin_yield", "prefetch", "__builtin_pre
              "WEFT_DEBUG_ASSERT", "static_assert", "__builtin_unreachable", "yield_processor"}
 WAKES = re.compile(r"(?:\w*_)?(?:wake|notify|signal|post|resume|complete|ring|prompt|tell|fire|settle|"
                    r"deliver)\w*")
-DEREGISTERS = re.compile(r"(?:\w*_)?(?:unlink|remove|erase|disarm|cancel|forget|withdraw|detach|pop|"
+DEREGISTERS = re.compile(r"(?:\w*_)?(?:unlink|remove|erase|disarm|cancel|forget|detach|pop|"
                          r"reset|release|unlock|close|unregister|deregister|clear|leave|"
                          r"drop|free|deallocate|munmap|unmap)\w*")
 

@@ -71,7 +71,7 @@ TEST(live_count, wakes_all_waiters_when_the_last_task_leaves) {
     agent late;
     EXPECT_EQ(c.admit(no_limit), verdict::admitted);
     EXPECT_TRUE(c.enlist(late.n));
-    c.withdraw(late.n);
+    c.cancel(late.n);
     c.leave();
     EXPECT_FALSE(late.woken());
 }

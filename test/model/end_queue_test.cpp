@@ -35,7 +35,7 @@ struct join {
         node.owner = &w;
         w.enlist("an end", &of, this, [](weft::waiter& me) noexcept {
             auto& self = me.operation<join>();
-            self.of.end.withdraw(self.node);
+            self.of.end.cancel(self.node);
         });
         return of.end.enlist(node);
     }

@@ -167,7 +167,7 @@ int read_one(world& w, std::uint64_t generation, model::actor& p, weft::io_drive
             node.owner = &waits;
             waits.enlist("a byte", &e, &node, [](weft::waiter& gone) noexcept {
                 auto& self = gone.operation<place>();
-                self.of.withdraw(self, true);
+                self.of.cancel(self, true);
             });
             return e.enlist(node, generation, io_entry::readable, d) == io_entry::stands;
         });

@@ -39,7 +39,7 @@ struct manager {
                        op.n.owner = &w;
                        w.enlist("emptiness", this, &op, [](weft::waiter& gone) noexcept {
                            auto& self = gone.operation<wait_for>();
-                           self.m.live.withdraw(self.n);
+                           self.m.live.cancel(self.n);
                        });
                        return live.enlist(op.n);
                    },

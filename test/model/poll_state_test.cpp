@@ -36,7 +36,7 @@ struct cell {
     }
     bool start(weft::waiter& w) {
         w.enlist("a cell", this, this,
-                 [](weft::waiter& gone) noexcept { gone.operation<cell>().state.withdraw(gone); });
+                 [](weft::waiter& gone) noexcept { gone.operation<cell>().state.cancel(gone); });
         return state.enlist(w);
     }
 };

@@ -19,7 +19,7 @@ public:
             node_.owner = &w;
             w.enlist("a signal", &signal_, this, [](weft::waiter& gone) noexcept {
                 auto& self = gone.operation<wait>();
-                self.signal_.queue_.withdraw(self.node_);
+                self.signal_.queue_.cancel(self.node_);
             });
             const std::lock_guard held(signal_.queue_);
             if (signal_.is_set_) return false;

@@ -86,17 +86,17 @@ void ended_once(bool shielded) {
                          weft::waiter w(e.line);
                          require(t.suspend(e.task, w, type_id_of<int>()) == nullptr, "it waits");
                          std::array<resume_offer, 2> offers{};
-                         bool withdrawn = false;
+                         bool cancelled = false;
                          for (std::size_t i = 0; i < 2; ++i)
                              run.thread("resumes", [&, i] {
                                  offers[i] = t.offer(id, type_id_of<int>(), nullptr);
                              });
                          run.thread("stops", [&] {
                              t.close(id);
-                             if (!shielded) withdrawn = t.withdraw(e.task, w);
+                             if (!shielded) cancelled = t.cancel(e.task, w);
                          });
                          run.go();
-                         int ended = withdrawn ? 1 : 0;
+                         int ended = cancelled ? 1 : 0;
                          for (const resume_offer& o : offers) {
                              require(o.to == nullptr || o.to == &w, "it is this waiter");
                              ended += o.to != nullptr ? 1 : 0;

@@ -37,7 +37,7 @@ public:
         n.owner = &w;
         w.enlist("a door", this, &n, [](weft::waiter& me) noexcept {
             auto& self = me.operation<node>();
-            self.of.queue_.withdraw(self);
+            self.of.queue_.cancel(self);
         });
         if (How != manner::looks_without_lock) {
             const std::lock_guard held(queue_);
@@ -156,7 +156,7 @@ model::report claims_here_and_there(stop_comes stop, int queues) {
                     own.frame.write(1);
                     w.enlist("an event", nullptr, &s, [](weft::waiter& me) noexcept {
                         auto& all = me.operation<scene>();
-                        for (int i = 0; i < 2; ++i) all.queues[i].withdraw(all.nodes[i]);
+                        for (int i = 0; i < 2; ++i) all.queues[i].cancel(all.nodes[i]);
                     });
                     for (int i = 0; i < queues; ++i) {
                         s.nodes[i].owner = &w;
@@ -169,7 +169,7 @@ model::report claims_here_and_there(stop_comes stop, int queues) {
                     if (stop == stop_comes::last) w.stop(weft::stop_reason::user);
                     model::wait_until(
                         [&] { return own.posts.load(std::memory_order_acquire) != 0; });
-                    for (int i = 0; i < 2; ++i) s.queues[i].withdraw(s.nodes[i]);
+                    for (int i = 0; i < 2; ++i) s.queues[i].cancel(s.nodes[i]);
                     const bool stopped = w.status() == weft::wait_status::stopped;
                     model::require(!stopped || stop == stop_comes::first, "as the first says");
                 }

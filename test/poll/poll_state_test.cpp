@@ -47,18 +47,18 @@ TEST(poll_state, does_not_wake_a_cancelled_waiter) {
     counting_turns one(e), two(e);
     poll_state s;
     ASSERT_TRUE(s.enlist(one.w));
-    s.withdraw(one.w);
+    s.cancel(one.w);
     EXPECT_FALSE(s.is_awaited());
     ASSERT_TRUE(s.enlist(two.w));
     s.publish();
-    s.withdraw(two.w);  // too late, and no harm
+    s.cancel(two.w);  // too late, and no harm
     e.run_all();
     EXPECT_EQ(one.turns, 0);
     EXPECT_EQ(two.turns, 1);
     EXPECT_TRUE(s.is_ready());
 }
 
-// A waiter whose wait has ended otherwise, and that has not called withdraw() yet.
+// A waiter whose wait has ended otherwise, and that has not called cancel() yet.
 TEST(poll_state, does_not_wake_a_waiter_whose_wait_ended) {
     weft::testing::manual_executor e;
     counting_turns one(e);
@@ -66,7 +66,7 @@ TEST(poll_state, does_not_wake_a_waiter_whose_wait_ended) {
     ASSERT_TRUE(s.enlist(one.w));
     ASSERT_TRUE(one.w.claim());
     s.publish();
-    s.withdraw(one.w);
+    s.cancel(one.w);
     EXPECT_TRUE(s.is_ready());
     e.run_all();
     EXPECT_EQ(one.turns, 0);

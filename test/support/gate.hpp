@@ -25,7 +25,7 @@ class gate {
             node_.owner = &w;
             w.enlist("a gate", gate_, this, [](waiter& gone) noexcept {
                 auto& self = gone.operation<base>();
-                self.gate_->queue_.withdraw(self.node_);
+                self.gate_->queue_.cancel(self.node_);
             });
             const std::lock_guard held(gate_->queue_);
             if (gate_->open_) return false;

@@ -23,7 +23,7 @@ public:
         node_.owner = &w;
         w.enlist("an end", &queue_, this, [](weft::waiter& me) noexcept {
             auto& self = me.operation<join_of>();
-            self.queue_.withdraw(self.node_);
+            self.queue_.cancel(self.node_);
         });
         w.mark_external();
         return queue_.enlist(node_);

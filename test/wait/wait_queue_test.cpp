@@ -78,11 +78,11 @@ TEST(wait_queue, skips_a_waiter_whose_wait_has_ended) {
     const std::lock_guard held(queue);
     queue.push_back(first);
     queue.push_back(second);
-    EXPECT_TRUE(ended.claim());  // in place of a deadline, which then calls withdraw
+    EXPECT_TRUE(ended.claim());  // in place of a deadline, which then calls cancel
     EXPECT_EQ(queue.claim_first(), &second);
     EXPECT_TRUE(queue.empty());
     EXPECT_FALSE(first.linked());
-    queue.remove(first);  // what withdraw does: nothing any more
+    queue.remove(first);  // what cancel does: nothing any more
     EXPECT_EQ(queue.claim_first(), nullptr);
 }
 

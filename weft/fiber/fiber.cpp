@@ -280,7 +280,7 @@ bool join_operation::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the end of a fiber", static_cast<const flow*>(fiber_), this, [](waiter& me) noexcept {
         auto& self = me.operation<join_operation>();
-        self.fiber_->joiners.withdraw(self.node_);
+        self.fiber_->joiners.cancel(self.node_);
     });
     if (!fiber_->is_at(current_executor())) w.mark_external();
     return fiber_->joiners.enlist(node_);

@@ -52,7 +52,7 @@ void when_core::decide(stop_reason why) noexcept {
         if (!members[i].ended) request_stop(*members[i].up, why);
 }
 
-void when_core::withdraw() noexcept {
+void when_core::cancel() noexcept {
     for (std::size_t i = 0; i < count; ++i)
         if (!members[i].ended) static_cast<void>(members[i].up->word.detach());
 }

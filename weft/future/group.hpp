@@ -66,7 +66,7 @@ struct when_core {
             decide(asked);
         return left == 0;
     }
-    void withdraw() noexcept;  // its executor ends
+    void cancel() noexcept;  // its executor ends
 
     future_core& up(std::size_t i) noexcept { return *members[i].up; }
     // Gives c the outcome for too few winners: a stop, the first failure, or errc::too_few_results.
@@ -137,7 +137,7 @@ private:
         // The executor ends.
         static_cast<void>(self.calls.take());
         if (self.calls.over) return release(&c);
-        self.withdraw();
+        self.cancel();
         c.put_stopped(stop_reason::shutdown);
         self.calls.finish();
     }

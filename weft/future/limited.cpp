@@ -47,7 +47,7 @@ bool limited_core::look() noexcept {
     return false;
 }
 
-void limited_core::withdraw() noexcept {
+void limited_core::cancel() noexcept {
     node.detach();
     if (timer.armed) calls.core.home->disarm(timer);
 }

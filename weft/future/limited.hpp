@@ -44,7 +44,7 @@ struct limited_core {
     [[nodiscard]] bool look() noexcept;
     // Called when the outcome exists or is about to: disconnects token and timer, so that nothing
     // requests a turn any more.
-    void withdraw() noexcept;
+    void cancel() noexcept;
 };
 
 template <class T>
@@ -75,7 +75,7 @@ private:
             return release(&c);
         }
         if (!self.look()) return;
-        self.withdraw();
+        self.cancel();
         if (self.late && self.up->kind == outcome_kind::stopped)
             c.put_error(std::make_error_code(std::errc::timed_out));
         else
@@ -96,7 +96,7 @@ private:
         static_cast<void>(self.calls.take());
         if (self.calls.over) return release(&c);
         static_cast<void>(self.up->word.detach());
-        self.withdraw();
+        self.cancel();
         c.put_stopped(stop_reason::shutdown);
         self.calls.finish();
     }

@@ -99,9 +99,9 @@ bool poll_core::waits_again() noexcept {
     return false;
 }
 
-void poll_core::withdraw() noexcept {
+void poll_core::cancel() noexcept {
     if (timer.armed) calls.core.home->disarm(timer);
-    if (how.event != nullptr) how.event->withdraw(node);
+    if (how.event != nullptr) how.event->cancel(node);
 }
 
 }  // namespace weft::detail

@@ -70,7 +70,7 @@ struct poll_core {
     [[nodiscard]] bool waits_again() noexcept;
     // Called when the outcome exists or is about to: disarms the timer, and leaves the event's
     // list.
-    void withdraw() noexcept;
+    void cancel() noexcept;
 
 private:
     bool is_timed() const noexcept { return how.interval > duration::zero(); }
@@ -167,7 +167,7 @@ private:
     static void ended(void* core) noexcept {
         auto& c = *static_cast<future_core*>(core);
         inside& self = in(c);
-        self.withdraw();
+        self.cancel();
         self.f.reset();
         self.value.reset();
         self.calls.finish();

@@ -59,11 +59,11 @@ public:
         return true;
     }
     // The node may be in the list or not; only under the lock is that known.
-    void withdraw(poll_node& n) noexcept {
+    void cancel(poll_node& n) noexcept {
         const std::lock_guard held(lock_);
         if (n.linked()) nodes_.remove(n);
     }
-    // Prompts each node under the lock, so that a node that has withdrawn is not prompted any more.
+    // Prompts each node under the lock, so that a node that was cancelled is not prompted any more.
     void call_all(bool going) noexcept {
         const std::lock_guard held(lock_);
         ++count_;

@@ -42,7 +42,7 @@ bool shared_wait::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("a shared future", core_, this, [](waiter& gone) noexcept {
         auto& self = gone.operation<shared_wait>();
-        self.part_->queue.withdraw(self.node_);
+        self.part_->queue.cancel(self.node_);
     });
     w.mark_external();
     return part_->enlist(node_);

@@ -136,7 +136,7 @@ public:
         node_.owner = &w;
         w.enlist("a child", watch_, this, [](waiter& gone) noexcept {
             auto& self = gone.operation<child_wait>();
-            self.watch_->queue_.withdraw(self.node_);
+            self.watch_->queue_.cancel(self.node_);
         });
         w.mark_external();
         const std::lock_guard held(watch_->queue_);

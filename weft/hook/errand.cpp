@@ -48,7 +48,7 @@ public:
         node_.owner = &w;
         w.enlist(what_, errand_, this, [](waiter& gone) noexcept {
             auto& self = gone.operation<errand_wait>();
-            self.errand_->queue_.withdraw(self.node_);
+            self.errand_->queue_.cancel(self.node_);
             self.errand_->hurry();
         });
         w.mark_external();

@@ -39,13 +39,13 @@ public:
     bool start(waiter& w) noexcept;
     time_point deadline() const noexcept { return std::min(deadline_, again_); }
     int take(const waiter* w, wait_status how) noexcept {
-        withdraw();
+        cancel();
         if (how == wait_status::stopped) return why_stopped(w);
         return how == wait_status::timed_out && deadline_ <= again_ ? timed_out : 0;
     }
 
 private:
-    void withdraw() noexcept;
+    void cancel() noexcept;
 
     std::span<const wanted> all_;
     several::place* places_;
@@ -55,7 +55,7 @@ private:
 
 bool several_wait::start(waiter& w) noexcept {
     w.enlist("descriptors", places_, this,
-             [](waiter& gone) noexcept { gone.operation<several_wait>().withdraw(); });
+             [](waiter& gone) noexcept { gone.operation<several_wait>().cancel(); });
     w.mark_external();
     io_driver* const here = weft::detail::io_driver_here();
     for (std::size_t i = 0; i < all_.size(); ++i) {
@@ -76,20 +76,20 @@ bool several_wait::start(waiter& w) noexcept {
             if (r != io_entry::look_again) continue;
             // The descriptor is ready. Another one may have woken the waiter meanwhile, and then
             // the fiber's turn comes.
-            withdraw();
+            cancel();
             return !w.claim();
         }
     }
     return true;
 }
 
-void several_wait::withdraw() noexcept {
+void several_wait::cancel() noexcept {
     for (std::size_t i = 0; i < all_.size(); ++i) {
         several::place& p = places_[i];
         for (const int direction : {0, 1}) {
             // Nodes that were queued nowhere are not linked.
             if (!p.of || p.nodes[direction].owner == nullptr) continue;
-            p.of.entry().withdraw(p.nodes[direction], direction == 0);
+            p.of.entry().cancel(p.nodes[direction], direction == 0);
         }
     }
 }

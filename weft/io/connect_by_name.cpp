@@ -216,13 +216,13 @@ bool connect_by_name::start(waiter& w) {
     if (timeout_ != duration::max()) deadline_ = after(now(), timeout_);
     race_ = std::make_unique<race>(w, default_resolver().async_resolve(where_->host, where_->port),
                                    delay_);
-    w.enlist("a connection by name", race_.get(), this, withdraw, interrupt);
+    w.enlist("a connection by name", race_.get(), this, cancel, interrupt);
     w.mark_external();
     return race_->begin();
 }
 
 // All parts end immediately.
-void connect_by_name::withdraw(waiter& w) noexcept { w.operation<connect_by_name>().race_.reset(); }
+void connect_by_name::cancel(waiter& w) noexcept { w.operation<connect_by_name>().race_.reset(); }
 
 void connect_by_name::interrupt(waiter& w, stop_reason reason) noexcept {
     w.operation<connect_by_name>().race_->give_up(

@@ -53,7 +53,7 @@ protected:
 private:
     class race;
 
-    static void withdraw(waiter& w) noexcept;
+    static void cancel(waiter& w) noexcept;
     static void interrupt(waiter& w, stop_reason reason) noexcept;
 
     result<host_and_port> where_;

@@ -18,7 +18,7 @@ std::unique_ptr<dns_query> dns_query::begin(const std::string&, const resolver_o
 bool dns_query::proceed() noexcept { return true; }
 time_point dns_query::deadline() const noexcept { return never; }
 void dns_query::enlist(waiter&) noexcept {}
-void dns_query::withdraw() noexcept {}
+void dns_query::cancel() noexcept {}
 
 }  // namespace weft::detail
 
@@ -139,7 +139,7 @@ struct dns_query::channel {
 
 dns_query::dns_query() noexcept = default;
 dns_query::~dns_query() {
-    withdraw();
+    cancel();
     over_ = true;  // what c-ares reports while it is destroyed is no answer
 }
 bool dns_query::is_built_in() noexcept { return true; }
@@ -260,11 +260,11 @@ void dns_query::enlist(waiter& waits) noexcept {
     if (ready && waits.claim()) waits.wake();
 }
 
-void dns_query::withdraw() noexcept {
+void dns_query::cancel() noexcept {
     if (channel_ == nullptr) return;
     for (channel::socket& w : channel_->all)
         if (w.of)
-            for (const unsigned which : {0u, 1u}) w.of.entry().withdraw(w.nodes[which], which == 0);
+            for (const unsigned which : {0u, 1u}) w.of.entry().cancel(w.nodes[which], which == 0);
 }
 
 }  // namespace weft::detail

@@ -4,7 +4,7 @@
 // ready. One flow drives the query: its waiter is queued at the descriptors, until the deadline.
 // Another flow may drive the next wait, on another thread and with another driver.
 //
-//      proceed() -- not done --> enlist(waiter), deadline() ... event --> withdraw(); proceed()
+//      proceed() -- not done --> enlist(waiter), deadline() ... event --> cancel(); proceed()
 //
 // Only the flow that drives the query calls these functions. The system's configuration
 // (resolv.conf, hosts) is read when the query begins.
@@ -62,7 +62,7 @@ public:
     // Has the waiter woken when proceed() has work, or at once if it has work already.
     void enlist(waiter& w) noexcept;
     // Ends what enlist() began; whether the waiter was woken or not.
-    void withdraw() noexcept;
+    void cancel() noexcept;
 
     // When the query is done: zero and at least one address, or an error code of getaddrinfo().
     int error() const noexcept { return error_; }

@@ -259,7 +259,7 @@ WEFT_NOINLINE int io_entry::enlist_rarely(io_wait_node& n, std::uint64_t generat
     return stands;
 }
 
-void io_entry::withdraw(wait_node& n, bool reads) noexcept {
+void io_entry::cancel(wait_node& n, bool reads) noexcept {
     const std::lock_guard held(lock);
     if (n.linked()) waiting[reads ? 0 : 1].remove(n);
 }

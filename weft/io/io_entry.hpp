@@ -219,7 +219,7 @@ struct io_entry {
     [[nodiscard]] int enlist(io_wait_node& n, std::uint64_t generation, std::uint64_t flags,
                              io_driver& d, io_wait_node* also = nullptr) noexcept;
     // Removes the node of a waiter that was claimed for it.
-    void withdraw(wait_node& n, bool reads) noexcept;
+    void cancel(wait_node& n, bool reads) noexcept;
 
     // Called by a user: d is given a call, and is notified when the generation ends. False: no
     // memory.

@@ -87,10 +87,10 @@ bool io_operation::start(waiter& w) noexcept {
     w.mark_external();
     io_driver* const here = io_driver_here();
     if (here != nullptr && gives_to(*here)) {
-        w.enlist(what_, request_.of.thing(), this, withdraw, interrupt);
+        w.enlist(what_, request_.of.thing(), this, cancel, interrupt);
         return submit(*here);
     }
-    w.enlist(what_, request_.of.thing(), this, withdraw);
+    w.enlist(what_, request_.of.thing(), this, cancel);
     return enlist(here);
 }
 
@@ -186,15 +186,15 @@ bool io_operation::passes_over(int error) noexcept {
     }
 }
 
-void io_operation::withdraw(waiter& w) noexcept {
+void io_operation::cancel(waiter& w) noexcept {
     auto& self = w.operation<io_operation>();
     if (self.request_.given) {
         if (self.request_.under_way) self.request_.driver->cancel_now(self.request_);
         return;
     }
     io_entry& e = self.request_.of.entry();
-    e.withdraw(self.node_, self.request_.reads);
-    if (self.request_.also_reads) e.withdraw(*self.request_.second, true);
+    e.cancel(self.node_, self.request_.reads);
+    if (self.request_.also_reads) e.cancel(*self.request_.second, true);
 }
 
 void io_operation::interrupt(waiter& w, stop_reason) noexcept {
@@ -202,7 +202,7 @@ void io_operation::interrupt(waiter& w, stop_reason) noexcept {
     if (self.request_.under_way) {
         self.request_.driver->cancel(self.request_);
     } else if (w.claim()) {  // from a pause
-        withdraw(w);
+        cancel(w);
         w.wake();
     }
 }

@@ -124,7 +124,7 @@ protected:
 
     // Leaves the queues in which it still is. An event takes an operation that waits to write or to
     // read out of one queue only.
-    static void withdraw(waiter& w) noexcept;
+    static void cancel(waiter& w) noexcept;
     // That was all for now, and not the outcome; for an operation that ends a turn early, so that
     // others have one.
     void go_on() noexcept { through_ = false; }

@@ -236,7 +236,7 @@ bool resolver::resolving::ready() noexcept {
 
 bool resolver::resolving::start(waiter& w) noexcept {
     node_.owner = &w;
-    w.enlist("the address of a host", lookup_.get(), this, withdraw);
+    w.enlist("the address of a host", lookup_.get(), this, cancel);
     w.mark_external();
     {
         const std::lock_guard held(lookup_->queue);
@@ -272,16 +272,16 @@ bool resolver::resolving::proceed() noexcept {
 // A waiter to which the query was passed goes on from its present state.
 bool resolver::resolving::again(waiter& w) noexcept {
     if (!leads_) return true;
-    if (lookup_->query != nullptr) lookup_->query->withdraw();
+    if (lookup_->query != nullptr) lookup_->query->cancel();
     if (proceed() || !w.rearm(until_, reports_stop)) return true;
     lookup_->query->enlist(w);
     return false;
 }
 
-void resolver::resolving::withdraw(waiter& w) noexcept {
+void resolver::resolving::cancel(waiter& w) noexcept {
     auto& self = w.operation<resolving>();
-    if (self.leads_ && self.lookup_->query != nullptr) self.lookup_->query->withdraw();
-    self.lookup_->queue.withdraw(self.node_);
+    if (self.leads_ && self.lookup_->query != nullptr) self.lookup_->query->cancel();
+    self.lookup_->queue.cancel(self.node_);
 }
 
 // The waiter that drives the query stops waiting: the next waiter drives it; without one, no answer

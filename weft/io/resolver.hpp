@@ -129,7 +129,7 @@ public:
     result<std::vector<endpoint>> take(const waiter* w, wait_status how);
 
 private:
-    static void withdraw(waiter& w) noexcept;
+    static void cancel(waiter& w) noexcept;
     bool proceed() noexcept;
     void resign() noexcept;
 

@@ -58,11 +58,11 @@ bool stream_transfer::start(waiter& w, transfer_room& r) noexcept {
     const char* const what = reads_ ? "bytes to read" : "room to write";
     io_driver* const here = io_driver_here();
     if (here != nullptr && here->completes() && may_be_given()) {
-        w.enlist(what, core_->owned.ref().thing(), this, withdraw, interrupt);
+        w.enlist(what, core_->owned.ref().thing(), this, cancel, interrupt);
         make_request();
         return submit(*here, w);
     }
-    w.enlist(what, core_->owned.ref().thing(), this, withdraw);
+    w.enlist(what, core_->owned.ref().thing(), this, cancel);
     r.make_node(w);
     return enlist(here);
 }
@@ -139,11 +139,11 @@ bool stream_transfer::completed(const waiter& w) noexcept {
     return w.is_late();
 }
 
-void stream_transfer::withdraw(waiter& w) noexcept {
+void stream_transfer::cancel(waiter& w) noexcept {
     auto& self = w.operation<stream_transfer>();
     transfer_room& r = *self.room_;
     if (r.by == transfer_room::line)
-        self.core_->owned.ref().entry().withdraw(r.node, self.reads_);
+        self.core_->owned.ref().entry().cancel(r.node, self.reads_);
     else if (r.given.under_way)
         r.given.driver->cancel_now(r.given);
 }
@@ -154,7 +154,7 @@ void stream_transfer::interrupt(waiter& w, stop_reason) noexcept {
     if (r.by == transfer_room::request && r.given.under_way) {
         r.given.driver->cancel(r.given);
     } else if (w.claim()) {  // it is queued at the descriptor by now
-        withdraw(w);
+        cancel(w);
         w.wake();
     }
 }

@@ -171,7 +171,7 @@ private:
     void make_request() noexcept;
     bool completed(const waiter& w) noexcept;
     std::error_code error_of(const waiter* w, wait_status how) const noexcept;
-    static void withdraw(waiter& w) noexcept;
+    static void cancel(waiter& w) noexcept;
     static void interrupt(waiter& w, stop_reason) noexcept;
 
     stream_core* core_;

@@ -54,7 +54,7 @@ public:
         bool ready() const noexcept { return reply_->is_ready(); }
         bool start(waiter& w) noexcept {
             w.enlist("a reply", reply_, this, [](waiter& gone) noexcept {
-                gone.template operation<waiting>().reply_->state_.withdraw(gone);
+                gone.template operation<waiting>().reply_->state_.cancel(gone);
             });
             w.mark_external();
             return reply_->state_.enlist(w);

@@ -87,7 +87,7 @@ public:
         queue_.push_back(n);
         return true;
     }
-    void withdraw(wait_node& n) noexcept { queue_.withdraw(n); }
+    void cancel(wait_node& n) noexcept { queue_.cancel(n); }
 
     // After it was seen empty and closed: waits until the last leave has released the lock. L3
     void alone() noexcept { const std::lock_guard held(queue_); }

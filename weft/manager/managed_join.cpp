@@ -9,7 +9,7 @@ bool managed_end::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the end of a managed task", task_->line, this, [](waiter& gone) noexcept {
         auto& self = gone.operation<managed_end>();
-        self.task_->joiners.withdraw(self.node_);
+        self.task_->joiners.cancel(self.node_);
     });
     if (!task_->line->is_at(current_executor())) w.mark_external();
     return task_->joiners.enlist(node_);

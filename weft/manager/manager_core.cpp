@@ -239,7 +239,7 @@ bool manager_core::emptiness::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the end of all tasks of a manager", core_, this, [](waiter& gone) noexcept {
         auto& self = gone.operation<emptiness>();
-        self.core_->live_.withdraw(self.node_);
+        self.core_->live_.cancel(self.node_);
     });
     w.mark_external();
     return core_->live_.enlist(node_);

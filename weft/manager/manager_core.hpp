@@ -80,8 +80,8 @@ public:
     kept_value* suspend(managed_task& t, waiter& w, type_id type) noexcept {
         return table_.suspend(t, w, type);
     }
-    [[nodiscard]] bool withdraw_suspended(managed_task& t, waiter& w) noexcept {
-        return table_.withdraw(t, w);
+    [[nodiscard]] bool cancel_suspended(managed_task& t, waiter& w) noexcept {
+        return table_.cancel(t, w);
     }
 
     std::error_code start(std::uint64_t id);

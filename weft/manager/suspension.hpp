@@ -58,7 +58,7 @@ protected:
 private:
     static managed_task& of_caller(std::source_location caller);
     static void interrupt(waiter& w, stop_reason) noexcept;
-    static void withdraw(waiter& w) noexcept;
+    static void cancel(waiter& w) noexcept;
 
     managed_task* task_;  // of the caller; never null
 };

@@ -163,7 +163,7 @@ kept_value* task_table::suspend(managed_task& t, waiter& w, type_id type) noexce
     return nullptr;
 }
 
-bool task_table::withdraw(managed_task& t, waiter& w) noexcept {
+bool task_table::cancel(managed_task& t, waiter& w) noexcept {
     shard& s = shard_of(t.key);
     const std::lock_guard held(s.lock);
     slot* const place = slot_of(s, t.key);

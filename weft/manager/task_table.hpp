@@ -110,7 +110,7 @@ public:
     // task does not wait.
     [[nodiscard]] kept_value* suspend(managed_task& t, waiter& w, type_id type) noexcept;
     // Ends the wait of w. False: w does not wait, because it has been resumed.
-    [[nodiscard]] bool withdraw(managed_task& t, waiter& w) noexcept;
+    [[nodiscard]] bool cancel(managed_task& t, waiter& w) noexcept;
     // The task is stopped: no resume reaches it any more, unless its wait is one that no stop ends,
     // or it suspends once more.
     void close(std::uint64_t id) noexcept;

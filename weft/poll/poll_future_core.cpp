@@ -12,7 +12,7 @@ namespace detail {
 
 bool poll_future_core::start_wait(waiter& w, bool for_outside) noexcept {
     w.enlist("a poll_future", this, &state_,
-             [](waiter& gone) noexcept { gone.operation<poll_state>().withdraw(gone); });
+             [](waiter& gone) noexcept { gone.operation<poll_state>().cancel(gone); });
     if (for_outside) w.mark_external();
     return state_.enlist(w);
 }

@@ -8,7 +8,7 @@ void poll_state::publish_to_waiter(std::uintptr_t seen) noexcept {
     for (;;) {
         WEFT_ASSERT_AT(seen != ready && seen != busy,
                        "a poll_future that is ready is set once more", unknown_caller);
-        // A waiter that has withdrawn meanwhile leaves the word pending.
+        // A waiter that was cancelled meanwhile leaves the word pending.
         const std::uintptr_t next = seen == pending ? ready : busy;
         const std::uintptr_t before = seen;
         // Release: pairs with is_ready() and enlist(). Acquire: pairs with enlist(), which
@@ -21,7 +21,7 @@ void poll_state::publish_to_waiter(std::uintptr_t seen) noexcept {
     }
     waiter& w = *reinterpret_cast<waiter*>(seen);
     const bool ours = w.claim();
-    // Release: pairs with is_ready(), and with withdraw(), which may end w after it.
+    // Release: pairs with is_ready(), and with cancel(), which may end w after it.
     word_.store(ready, std::memory_order_release);
     if (ours) w.wake();  // W1
 }

@@ -2,13 +2,13 @@
 //
 //                    enlist(w)                  publish()
 //      pending <------------------> awaited(w) ----------> busy ----> ready
-//         |          withdraw(w)                             w is claimed there
+//         |          cancel(w)                               w is claimed there
 //         +-------------------------- publish() ---------------------> ready
 //      pending <-- rearm() ------------------------------------------- ready
 //
 // Design: at most one waiter awaits, so the word itself is the queue and its lock. A value without
 // a waiter is published by one step. `busy` lasts a few instructions, and occurs only where a value
-// is published to a waiter: a withdraw() at that time spins until `busy` ends, and the waiter is
+// is published to a waiter: a cancel() at that time spins until `busy` ends, and the waiter is
 // not touched afterwards (W2 of waiter.hpp).
 //
 // The last access of publish() to the word makes it ready, so an agent that sees `ready` may
@@ -29,7 +29,7 @@ class poll_state {
 public:
     // Acquire: pairs with publish().
     bool is_ready() const noexcept { return word_.load(std::memory_order_acquire) == ready; }
-    // Relaxed: the caller excludes a concurrent enlist(), withdraw() and publish().
+    // Relaxed: the caller excludes a concurrent enlist(), cancel() and publish().
     bool is_awaited() const noexcept {
         const std::uintptr_t w = word_.load(std::memory_order_relaxed);
         return w != pending && w != ready;
@@ -57,7 +57,7 @@ public:
     }
 
     // Called when the wait of w has ended for another reason, or is complete.
-    void withdraw(waiter& w) noexcept {
+    void cancel(waiter& w) noexcept {
         std::uintptr_t seen = word_of(w);
         // Relaxed: if the exchange succeeds, publish() has not touched w.
         if (word_.compare_exchange_strong(seen, pending, std::memory_order_relaxed)) return;

@@ -9,23 +9,23 @@ namespace weft {
 
 bool detail::blocking_call::begin(waiter& w, const char* what) noexcept {
     owner = &w;
-    w.enlist(what, &pool_, this, withdraw, interrupt);
+    w.enlist(what, &pool_, this, cancel, interrupt);
     w.mark_external();
     if (pool_.submit(*this)) return true;
     run(*this);  // on this thread: late is better than never
     return false;
 }
 
-void detail::blocking_call::withdraw(waiter& w) noexcept {
+void detail::blocking_call::cancel(waiter& w) noexcept {
     auto& self = w.operation<blocking_call>();
     self.asked_to_end_.store(true, std::memory_order_relaxed);
-    if (!self.pool_.withdraw(self)) self.pool_.wait_for(self);
+    if (!self.pool_.cancel(self)) self.pool_.wait_for(self);
 }
 
 void detail::blocking_call::interrupt(waiter& w, stop_reason) noexcept {
     auto& self = w.operation<blocking_call>();
     self.asked_to_end_.store(true, std::memory_order_relaxed);
-    if (self.pool_.withdraw(self) && w.claim()) w.wake();
+    if (self.pool_.cancel(self) && w.claim()) w.wake();
 }
 
 blocking_pool& default_blocking_pool() noexcept {
@@ -71,7 +71,7 @@ bool blocking_pool::begin_thread() noexcept {
     return true;
 }
 
-bool blocking_pool::withdraw(detail::blocking_job& j) noexcept {
+bool blocking_pool::cancel(detail::blocking_job& j) noexcept {
     const std::lock_guard held(lock_);
     if (!j.linked()) return false;
     queue_.remove(j);

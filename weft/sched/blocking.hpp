@@ -67,7 +67,7 @@ protected:
     }
 
 private:
-    static void withdraw(waiter& w) noexcept;
+    static void cancel(waiter& w) noexcept;
     static void interrupt(waiter& w, stop_reason) noexcept;
 
     blocking_pool& pool_;
@@ -97,7 +97,7 @@ private:
     // False: there is no thread for it, and none can be started.
     bool submit(detail::blocking_job&) noexcept;
     // Removes it from the queue; false if it has started.
-    bool withdraw(detail::blocking_job&) noexcept;
+    bool cancel(detail::blocking_job&) noexcept;
     void wait_for(detail::blocking_job&) noexcept;  // which has started
     bool begin_thread() noexcept;
     void work() noexcept;

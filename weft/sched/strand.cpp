@@ -301,7 +301,7 @@ bool strand::idle_operation::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the end of what lives in a strand", core_, this, [](waiter& me) noexcept {
         auto& self = me.operation<idle_operation>();
-        self.core_->queue.withdraw(self.node_);
+        self.core_->queue.cancel(self.node_);
     });
     w.mark_external();
     const std::lock_guard held(core_->queue);

@@ -159,7 +159,7 @@ public:
         node_.owner = &w;
         w.enlist("the end of a timer's call", &timer_, this, [](waiter& me) noexcept {
             auto& self = me.operation<end_of_call>();
-            self.timer_.queue.withdraw(self.node_);
+            self.timer_.queue.cancel(self.node_);
         });
         const std::lock_guard held(timer_.queue);
         if (!timer_.calling) return false;

@@ -7,7 +7,7 @@ void queue_node::enlist(waiter& w, atomic_wait_queue& q, const char* what) noexc
     queue = &q;
     w.enlist(what, &q, this, [](waiter& me) noexcept {
         auto& self = me.operation<queue_node>();
-        self.queue->withdraw(self);
+        self.queue->cancel(self);
     });
     q.push_back(*this);
 }

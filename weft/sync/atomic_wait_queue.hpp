@@ -116,7 +116,7 @@ public:
     }
 
     // Call without the lock.
-    void withdraw(queue_node& n) noexcept {
+    void cancel(queue_node& n) noexcept {
         const word v = lock();
         remove(n);
         unlock(v);

@@ -273,7 +273,7 @@ bool channel_core::start(channel_node& n, waiter& w) noexcept {
         w.enlist(n.what == channel_node::wish::send ? "room in a channel" : "a channel's item",
                  this, &n, [](waiter& me) noexcept {
                      auto& self = me.operation<channel_node>();
-                     self.channel->withdraw(self);
+                     self.channel->cancel(self);
                  });
         enlist(n, w);
     }
@@ -282,7 +282,7 @@ bool channel_core::start(channel_node& n, waiter& w) noexcept {
     return waits;
 }
 
-void channel_core::withdraw(channel_node& n) noexcept {
+void channel_core::cancel(channel_node& n) noexcept {
     lock();
     remove(n);
     unlock();

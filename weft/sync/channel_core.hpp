@@ -118,7 +118,7 @@ public:
 
     // Attempts n's request. If the request must wait, queues n and returns true.
     bool start(channel_node& n, waiter& w) noexcept;
-    void withdraw(channel_node& n) noexcept;
+    void cancel(channel_node& n) noexcept;
 
     // A hint: whether an attempt is worth the lock. The hint reflects what happened before the
     // call.

@@ -30,7 +30,7 @@ bool shared_lock_operation::start(waiter& w, bool gives_up) noexcept {
     node_.mutex = mutex_;
     node_.as = me;
     node_.enlist(w, q, "a shared_mutex");
-    w.enlist("a shared_mutex", mutex_, &node_, withdraw);
+    w.enlist("a shared_mutex", mutex_, &node_, cancel);
     q.unlock(v);
     return true;
 }
@@ -42,7 +42,7 @@ void shared_lock_operation::take(const waiter* w, wait_status how) {
 }
 
 // A waiter that leaves the queue may have blocked the waiters behind it.
-void shared_lock_operation::withdraw(waiter& w) noexcept {
+void shared_lock_operation::cancel(waiter& w) noexcept {
     auto& n = w.operation<node>();
     const atomic_wait_queue::word v = n.queue->lock();
     n.queue->remove(n);

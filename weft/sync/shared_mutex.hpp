@@ -59,7 +59,7 @@ private:
         shared_mutex* mutex = nullptr;
     };
     bool try_now(lock_owner me) noexcept;
-    static void withdraw(waiter& w) noexcept;
+    static void cancel(waiter& w) noexcept;
 
     shared_mutex* mutex_;
     std::source_location caller_;  // of the call, for messages

@@ -105,7 +105,7 @@ bool event_source<T>::operation::start(waiter& w) {
     node_.owner = &w;
     w.enlist("an event", source_, this, [](waiter& gone) noexcept {
         auto& self = gone.template operation<operation>();
-        self.source_->queue_.withdraw(self.node_);
+        self.source_->queue_.cancel(self.node_);
     });
     std::unique_ptr<event_value> taken;
     {

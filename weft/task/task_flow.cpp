@@ -72,7 +72,7 @@ void task_flow::run_to_end(flow& by) {
     unless_it_returns.left = nullptr;
     if (has_ended()) return;
     struct wait {
-        task_end end;  // outlives w, which a forced end withdraws from the queue
+        task_end end;  // outlives w, which a forced end takes out of the queue
         waiter w;
         wait(task_flow& f, flow& by) noexcept : end(f, true), w(by) {}
     };
@@ -238,9 +238,9 @@ void task_flow::check_ended_well() {
 namespace {
 
 // Called when the waiter's frame is destroyed.
-void withdraw(waiter& w) noexcept {
+void cancel(waiter& w) noexcept {
     auto& end = w.operation<task_end>();
-    end.withdraw();
+    end.cancel();
 }
 void hand_on(waiter& w, stop_reason reason) noexcept {
     w.operation<task_end>().task()->request_stop(reason);
@@ -250,7 +250,7 @@ void hand_on(waiter& w, stop_reason reason) noexcept {
 
 bool task_end::start(waiter& w) noexcept {
     node_.owner = &w;
-    w.enlist("the end of a task", static_cast<const flow*>(task_), this, detail::withdraw,
+    w.enlist("the end of a task", static_cast<const flow*>(task_), this, detail::cancel,
              forward_ ? hand_on : nullptr);
     if (!task_->is_at(current_executor())) forward_ ? w.mark_cross_executor() : w.mark_external();
     const std::lock_guard held(task_->joiners);
@@ -259,8 +259,8 @@ bool task_end::start(waiter& w) noexcept {
     return true;
 }
 
-void task_end::withdraw() noexcept {
-    task_->joiners.withdraw(node_);
+void task_end::cancel() noexcept {
+    task_->joiners.cancel(node_);
     if (!forward_ || task_->has_ended()) return;
     if (!task_->is_at(current_executor()))
         fail("a frame is destroyed while the task it waits for runs on another executor",

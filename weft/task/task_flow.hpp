@@ -124,7 +124,7 @@ public:
     bool ready() const noexcept { return task_->has_ended(); }
     bool start(waiter& w) noexcept;
     void take(const waiter* w, wait_status how) const;
-    void withdraw() noexcept;
+    void cancel() noexcept;
     task_flow* task() const noexcept { return task_; }
 
 private:

@@ -56,7 +56,7 @@ public:
         return true;
     }
     // Removes the waiter's node: the cancel of a wait. Without the lock.
-    void withdraw(wait_node& n) noexcept {
+    void cancel(wait_node& n) noexcept {
         if (!lock()) return;  // E3
         if (n.linked()) nodes_.remove(n);
         unlock();

@@ -112,7 +112,7 @@ bool scope::join_operation::start(waiter& w) noexcept {
         "the end of its children", scope_, this,
         [](waiter& gone) noexcept {
             auto& self = gone.operation<join_operation>();
-            self.scope_->queue_.withdraw(self.node_);
+            self.scope_->queue_.cancel(self.node_);
             self.scope_->kill_children();
         },
         [](waiter& stopped, stop_reason reason) noexcept {

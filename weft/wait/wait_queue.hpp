@@ -58,7 +58,7 @@ public:
     }
 
     // The cancel of a wait. Without the lock.
-    void withdraw(wait_node& n) noexcept {
+    void cancel(wait_node& n) noexcept {
         const std::lock_guard held(lock_);
         remove(n);
     }

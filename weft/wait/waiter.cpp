@@ -132,14 +132,14 @@ void waiter::stop(stop_reason reason) noexcept {
 void waiter::end_early(wait_status how, stop_reason why) noexcept {
     if (!state_.claim(how)) return;  // it has ended, and its reason stays
     reason_ = why;
-    withdraw_(*this);
+    cancel_(*this);
     wake();  // W1
 }
 
 // The frame is destroyed while it waits.
 void waiter::cancel_on_destroy() noexcept {
     if (!state_.claim(wait_status::stopped) && home_ != nullptr) home_->forget(*this);
-    if (withdraw_ != nullptr) withdraw_(*this);  // W3: a select is still in other queues
+    if (cancel_ != nullptr) cancel_(*this);  // W3: a select is still in other queues
     end_wait();
 }
 

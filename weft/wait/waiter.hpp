@@ -12,7 +12,7 @@
 //         ^                                                                        |
 //         +------------------------------ runs its handle -------------------------+
 //
-//      stop, deadline (on the flow's own thread): claim, then `withdraw` takes it out of the queue
+//      stop, deadline (on the flow's own thread): claim, then `cancel` takes it out of the queue
 //
 // Invariants:
 // W1  the thread that claims also wakes: exactly one post follows a claim, and the frame stays
@@ -76,7 +76,7 @@ public:
         what_ = what;
         thing_ = thing;
         operation_ = operation;
-        withdraw_ = w;
+        cancel_ = w;
         interrupt_ = i;
     }
     // Before the operation waits on for something that cannot be left at once: a stop or the
@@ -110,7 +110,7 @@ public:
     }
 
     // Called when the event has come, under the lock of the queue. False: the wait has ended
-    // otherwise, and the waiter is about to withdraw; look for another.
+    // otherwise, and the waiter is about to cancel its wait; look for another.
     [[nodiscard]] bool claim() noexcept { return state_.claim(wait_status::woken); }
     // The same for a waiter that is in this queue and in no other: on its own thread it is not an
     // atomic operation. W5. If the wait has ended already, `home_` may be changing: W4.
@@ -313,7 +313,7 @@ private:
     bool asked_ : 1 = false;   // a stop for no reason has come, and did not end it
     waiter* outer_ = nullptr;  // the flow's next wait outwards, F1
     waiter** link_ = nullptr;  // the pointer to this waiter
-    cancel_fn withdraw_ = nullptr;
+    cancel_fn cancel_ = nullptr;
     interrupt_fn interrupt_ = nullptr;
     const char* what_ = nullptr;
     const void* thing_ = nullptr;

@@ -412,7 +412,7 @@ bool tls_operation::ready() noexcept {
 }
 
 bool tls_operation::again(waiter& w) noexcept {
-    if (request_.also_reads) withdraw(w);  // woken from one queue, and still in the other
+    if (request_.also_reads) cancel(w);  // woken from one queue, and still in the other
     return io_operation::again(w);
 }
 

@@ -30,7 +30,7 @@ public:
         node_.owner = &w;
         w.enlist("a co_cond", cond_, this, [](waiter& gone) noexcept {
             auto& self = gone.operation<signal_operation>();
-            self.cond_->waiting.withdraw(self.node_);
+            self.cond_->waiting.cancel(self.node_);
         });
         w.mark_external();
         const std::lock_guard held(cond_->waiting);
