@@ -58,7 +58,7 @@ are interleaved; a repetition with less than 98 % of its wall time on the proces
 measured again.
 
 Libraries that come as checkouts, libco, libcopp, cppcoro and others, stand in
-[seed-comparison.md](seed-comparison.md), which `make bench PEERS=<folder>` writes.
+[seed-comparison.md](seed-comparison.md), which `make bench PEERS=<directory>` writes.
 
 - *create*: the object alone. weft takes a stack at the first resume, Boost at creation: *entered*,
   creation and first resume, is the honest comparison. *warm*: stacks that came back before.

@@ -54,14 +54,14 @@ struct opened {
     struct ::stat status = {};
     int error = 0;
 };
-opened open_beneath(int folder, const std::string& path) {
+opened open_beneath(int directory, const std::string& path) {
     return weft::run_blocking([&] {
         ::open_how how = {};
         how.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;  // no wait for the other end of a FIFO
         how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
         const char* const name = path.empty() ? "." : path.c_str();
         opened o;
-        o.number.reset(static_cast<int>(::syscall(SYS_openat2, folder, name, &how, sizeof how)));
+        o.number.reset(static_cast<int>(::syscall(SYS_openat2, directory, name, &how, sizeof how)));
         if (!o.number || ::fstat(o.number.get(), &o.status) != 0) o.error = errno;
         return o;
     });
@@ -128,32 +128,32 @@ weft::result<std::string> listing_of(int number) {
     return text;
 }
 
-bool answer(weft::tcp_stream& s, const request& r, int folder) {
+bool answer(weft::tcp_stream& s, const request& r, int directory) {
     answers to(s, r);
     if (!r.is_allowed) return to.say("405 Method Not Allowed", "", "\r\nAllow: GET, HEAD");
     if (!r.is_well_formed) return to.say("400 Bad Request", "");
-    opened o = open_beneath(folder, r.path);
+    opened o = open_beneath(directory, r.path);
     if (o.error == EACCES || o.error == EPERM) return to.say("403 Forbidden", "");
     if (o.error == EMFILE || o.error == ENFILE) return to.say("503 Service Unavailable", "");
     if (o.error != 0) return to.say("404 Not Found", "");
-    const bool as_folder = r.path.empty() || r.path.ends_with('/');
+    const bool as_directory = r.path.empty() || r.path.ends_with('/');
     if (S_ISDIR(o.status.st_mode)) {
         // The trailing slash makes the relative links of the listing resolve.
-        if (!as_folder)
+        if (!as_directory)
             return to.say("301 Moved Permanently", "",
                           "\r\nLocation: /" + file_server::in_url(r.path) + "/");
         const auto text = listing_of(o.number.get());
         if (!text) return to.say("500 Internal Server Error", "");
         return to.say("200 OK", *text, "\r\nContent-Type: text/html; charset=utf-8");
     }
-    if (!S_ISREG(o.status.st_mode) || as_folder) return to.say("404 Not Found", "");
+    if (!S_ISREG(o.status.st_mode) || as_directory) return to.say("404 Not Found", "");
     auto f = weft::file::adopt(o.number.release());
     if (!f) return to.say("500 Internal Server Error", "");
     return to.send(*f, static_cast<std::uint64_t>(o.status.st_size),
                    file_server::type_line_of(r.path));
 }
 
-void serve(weft::tcp_stream s, int folder, std::chrono::seconds limit) {
+void serve(weft::tcp_stream s, int directory, std::chrono::seconds limit) {
     s.set_options({.read_timeout = limit, .write_timeout = limit});
     std::string text;
     for (;;) {
@@ -161,7 +161,7 @@ void serve(weft::tcp_stream s, int folder, std::chrono::seconds limit) {
         if (!n && n.error() != std::errc::message_size) return;  // the end, or too late
         const request r = n ? request::of({text.data(), *n}) : request();
         if (n) text.erase(0, *n);
-        if (answer(s, r, folder)) continue;
+        if (answer(s, r, directory)) continue;
         // Unread bytes from the client, such as the body of a POST, do not cost it the answer.
         static_cast<void>(s.close_gracefully(weft::after(weft::now(), limit), 1 << 20));
         return;
@@ -187,8 +187,8 @@ int main(int argc, char** argv) {
     if (argc < 3 || argc > 5 || (argc > 3 && !read_number(argv[3], limit)) ||
         (argc > 4 && !read_number(argv[4], most)))
         return fail("usage", "file_server FOLDER ADDRESS:PORT [SECONDS [CONNECTIONS]]");
-    const weft::owned_number folder(::open(argv[1], O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!folder) return fail(argv[1], std::error_code(errno, std::system_category()).message());
+    const weft::owned_number directory(::open(argv[1], O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!directory) return fail(argv[1], std::error_code(errno, std::system_category()).message());
     return weft::run([&] {
         auto listener = weft::tcp_listener::bind(std::string_view(argv[2]));
         if (!listener) return fail(argv[2], listener.error().message());
@@ -199,7 +199,7 @@ int main(int argc, char** argv) {
             places.acquire();
             auto s = listener->accept();
             if (!s) return 0;
-            weft::fiber([s = *std::move(s), &places, number = folder.get(), limit]() mutable {
+            weft::fiber([s = *std::move(s), &places, number = directory.get(), limit]() mutable {
                 serve(std::move(s), number, std::chrono::seconds(limit));
                 places.release();
             }).detach();

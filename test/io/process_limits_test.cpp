@@ -87,7 +87,7 @@ TEST_P(a_limited_child, with_a_limit_of_three_files_keeps_its_streams) {
         process p = process::spawn({"sh", "-c", "exit 0"}, {.in = child_io::discarded,
                                                             .out = child_io::piped,
                                                             .err = child_io::as_output,
-                                                            .folder = "/",
+                                                            .working_directory = "/",
                                                             .limits = {.files = 3}})
                         .value();
         EXPECT_EQ(p.wait().value().code, 127);

@@ -74,8 +74,8 @@ TEST_P(child, is_not_started_by_text_with_an_embedded_zero) {
         EXPECT_EQ(spawned({"true", cut}), std::errc::invalid_argument);
         EXPECT_EQ(spawned({"true"}, {.environment = {{"A=a", "B=" + cut}}}),
                   std::errc::invalid_argument);
-        EXPECT_EQ(spawned({"true"}, {.folder = cut}), std::errc::invalid_argument);
-        EXPECT_EQ(spawned({"true"}, {.folder = "/"}), std::error_code());
+        EXPECT_EQ(spawned({"true"}, {.working_directory = cut}), std::errc::invalid_argument);
+        EXPECT_EQ(spawned({"true"}, {.working_directory = "/"}), std::error_code());
     });
 }
 
@@ -130,7 +130,7 @@ TEST_P(child, has_the_given_environment_and_working_directory) {
         process p = script("echo $WEFT_HERE; pwd",
                            {.out = child_io::piped,
                             .environment = std::vector<std::string>{"WEFT_HERE=there"},
-                            .folder = "/"});
+                            .working_directory = "/"});
         EXPECT_EQ(all_of(p.out()), "there\n/\n");
     });
 }
@@ -141,7 +141,7 @@ TEST_P(child, is_not_started_if_there_is_no_such_program) {
                   std::errc::no_such_file_or_directory);
         EXPECT_EQ(process::spawn({"no-such-program-of-weft"}).error(),
                   std::errc::no_such_file_or_directory);
-        EXPECT_EQ(process::spawn({"true"}, {.folder = "/no/such"}).error(),
+        EXPECT_EQ(process::spawn({"true"}, {.working_directory = "/no/such"}).error(),
                   std::errc::no_such_file_or_directory);
         EXPECT_EQ(process::spawn({"/etc/passwd"}).error(), std::errc::permission_denied);
         EXPECT_EQ(process::spawn({}).error(), std::errc::invalid_argument);

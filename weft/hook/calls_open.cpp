@@ -26,22 +26,22 @@ constexpr int is_fifo = -2;
 
 // With options::files the name is looked up by the thread that opens it.
 template <class Open>
-int open_with(int folder, const char* path, int flags, Open open) {
+int open_with(int directory, const char* path, int flags, Open open) {
     fiber_core* const f = hooked_fiber();
     if (f == nullptr) return opened(open());
     const cancellation_point here(f);
     const int fd =
-        file_call([=] { return is_fifo_that_waits(folder, path, flags) ? is_fifo : open(); });
-    return opened(fd == is_fifo ? open_fifo(folder, path, flags) : fd);
+        file_call([=] { return is_fifo_that_waits(directory, path, flags) ? is_fifo : open(); });
+    return opened(fd == is_fifo ? open_fifo(directory, path, flags) : fd);
 }
 
 FILE* opened(FILE* file) noexcept {
     if (file != nullptr) hook::opened(::fileno(file));
     return file;
 }
-DIR* opened(DIR* folder) noexcept {
-    if (folder != nullptr) hook::opened(::dirfd(folder));
-    return folder;
+DIR* opened(DIR* directory) noexcept {
+    if (directory != nullptr) hook::opened(::dirfd(directory));
+    return directory;
 }
 using hook::opened;
 
@@ -159,12 +159,13 @@ int open(const char* path, int flags, mode_t mode) {
 int open64(const char* path, int flags, mode_t mode) {
     return open_with(AT_FDCWD, path, flags, [=] { return real::open64(path, flags, mode); });
 }
-int openat(int folder, const char* path, int flags, mode_t mode) {
-    return open_with(folder, path, flags, [=] { return real::openat(folder, path, flags, mode); });
+int openat(int directory, const char* path, int flags, mode_t mode) {
+    return open_with(directory, path, flags,
+                     [=] { return real::openat(directory, path, flags, mode); });
 }
-int openat64(int folder, const char* path, int flags, mode_t mode) {
-    return open_with(folder, path, flags,
-                     [=] { return real::openat64(folder, path, flags, mode); });
+int openat64(int directory, const char* path, int flags, mode_t mode) {
+    return open_with(directory, path, flags,
+                     [=] { return real::openat64(directory, path, flags, mode); });
 }
 int __open_2(const char* path, int flags) {
     return open_with(AT_FDCWD, path, flags, [=] { return real::__open_2(path, flags); });
@@ -172,11 +173,13 @@ int __open_2(const char* path, int flags) {
 int __open64_2(const char* path, int flags) {
     return open_with(AT_FDCWD, path, flags, [=] { return real::__open64_2(path, flags); });
 }
-int __openat_2(int folder, const char* path, int flags) {
-    return open_with(folder, path, flags, [=] { return real::__openat_2(folder, path, flags); });
+int __openat_2(int directory, const char* path, int flags) {
+    return open_with(directory, path, flags,
+                     [=] { return real::__openat_2(directory, path, flags); });
 }
-int __openat64_2(int folder, const char* path, int flags) {
-    return open_with(folder, path, flags, [=] { return real::__openat64_2(folder, path, flags); });
+int __openat64_2(int directory, const char* path, int flags) {
+    return open_with(directory, path, flags,
+                     [=] { return real::__openat64_2(directory, path, flags); });
 }
 int creat(const char* path, mode_t mode) {
     return open_with(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC,
@@ -230,9 +233,9 @@ int mkostemps64(char* path, int suffix, int flags) {
 }
 
 DIR* opendir(const char* path) { return opened(real::opendir(path)); }
-int closedir(DIR* folder) {
-    if (folder != nullptr) leave_table(::dirfd(folder));
-    return real::closedir(folder);
+int closedir(DIR* directory) {
+    if (directory != nullptr) leave_table(::dirfd(directory));
+    return real::closedir(directory);
 }
 
 FILE* popen(const char* command, const char* mode) { return opened(real::popen(command, mode)); }

@@ -51,7 +51,7 @@ constexpr auto longest_pause = std::chrono::milliseconds(16);
 
 }  // namespace
 
-bool is_fifo_that_waits(int folder, const char* path, int flags) noexcept {
+bool is_fifo_that_waits(int directory, const char* path, int flags) noexcept {
     const int way = flags & O_ACCMODE;
     if ((way != O_RDONLY && way != O_WRONLY) || (flags & (O_NONBLOCK | O_PATH | O_DIRECTORY)) != 0)
         return false;
@@ -59,15 +59,15 @@ bool is_fifo_that_waits(int folder, const char* path, int flags) noexcept {
     const int before = errno;
     struct ::stat s;
     const int follow = (flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
-    const bool is = ::fstatat(folder, path, &s, follow) == 0 && S_ISFIFO(s.st_mode);
+    const bool is = ::fstatat(directory, path, &s, follow) == 0 && S_ISFIFO(s.st_mode);
     errno = before;
     return is;
 }
 
-int open_fifo(int folder, const char* path, int flags) {
+int open_fifo(int directory, const char* path, int flags) {
     const int before = errno;
     // The fd that the file will have keeps it open, since its name may be removed meanwhile.
-    owned_number place(real::openat(folder, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW), 0));
+    owned_number place(real::openat(directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW), 0));
     if (place.get() < 0) return -1;
     char name[32];
     std::snprintf(name, sizeof name, "/proc/self/fd/%d", place.get());
@@ -75,7 +75,7 @@ int open_fifo(int folder, const char* path, int flags) {
     const auto open = [&] {
         const int fd = real::open(name, by, 0);
         // Without /proc it is opened by its name.
-        return fd >= 0 || errno != ENOENT ? fd : real::openat(folder, path, by, 0);
+        return fd >= 0 || errno != ENOENT ? fd : real::openat(directory, path, by, 0);
     };
     const bool reads = (flags & O_ACCMODE) == O_RDONLY;
     auto pause = std::chrono::milliseconds(1);

@@ -9,9 +9,9 @@
 namespace weft::hook {
 
 // Whether an open(2) with these flags would wait for another end. Keeps errno.
-bool is_fifo_that_waits(int folder, const char* path, int flags) noexcept;
+bool is_fifo_that_waits(int directory, const char* path, int flags) noexcept;
 
 // As openat(2), for such an open. In a fiber.
-int open_fifo(int folder, const char* path, int flags);
+int open_fifo(int directory, const char* path, int flags);
 
 }  // namespace weft::hook

@@ -103,7 +103,8 @@ WEFT_IN_CHILD int become(const child_plan& p) noexcept {
     if (const int e = reset_signals(); e != 0) return e;
     if (const int e = stand(p); e != 0) return e;
     if (const int e = set_streams(p); e != 0) return e;
-    if (p.folder != nullptr && ::syscall(SYS_chdir, p.folder) != 0) return errno;
+    if (p.working_directory != nullptr && ::syscall(SYS_chdir, p.working_directory) != 0)
+        return errno;
     if (const int e = set_limits(p); e != 0) return e;
     static const unsigned long none[16] = {};
     if (::syscall(SYS_rt_sigprocmask, SIG_SETMASK, none, nullptr, signal_bytes) != 0) return errno;

@@ -33,9 +33,9 @@ struct child_plan {
     const char* const* places = nullptr;  // paths of the program to try in order; null at the end
     char* const* command = nullptr;
     char* const* environment = nullptr;
-    const char* folder = nullptr;   // null: this program's
-    int streams[3] = {-1, -1, -1};  // from 3 on, closed on exec; -1: unchanged
-    bool err_is_out = false;        // stream 2 is the same as 1
+    const char* working_directory = nullptr;  // null: this program's
+    int streams[3] = {-1, -1, -1};            // from 3 on, closed on exec; -1: unchanged
+    bool err_is_out = false;                  // stream 2 is the same as 1
     bool leads_session = false;
     bool takes_terminal = false;  // stream 0 becomes the terminal of its session
     ::pid_t group = -1;           // 0: a new one; -1: this program's

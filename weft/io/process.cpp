@@ -136,7 +136,7 @@ public:
         plan_.command = command_.data();
         if (o.environment) environment_ = pointers(*o.environment);
         plan_.environment = o.environment ? environment_.data() : ::environ;
-        if (!o.folder.empty()) plan_.folder = o.folder.c_str();
+        if (!o.working_directory.empty()) plan_.working_directory = o.working_directory.c_str();
         plan_.leads_session = o.group == child_group::session;
         plan_.takes_terminal = o.takes_terminal;
         if (o.group == child_group::own) plan_.group = 0;
@@ -238,7 +238,8 @@ int milliseconds_of(duration d) noexcept {
 }  // namespace
 
 result<process> process::spawn(const std::vector<std::string>& command, const process_options& o) {
-    if (command.empty() || !detail::are_c_strings(command) || !detail::is_c_string(o.folder) ||
+    if (command.empty() || !detail::are_c_strings(command) ||
+        !detail::is_c_string(o.working_directory) ||
         (o.environment && !detail::are_c_strings(*o.environment)) ||
         (o.takes_terminal && o.group != child_group::session) || o.group == 0 ||
         o.group < child_group::session)
