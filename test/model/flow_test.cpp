@@ -79,7 +79,7 @@ report move_while(asking a, unsigned deviations) {
             home second(life_of_second);
             weft::flow f(kind);
             f.home = &first;
-            std::array<weft::runnable, 2> errands;
+            std::array<weft::runnable, 2> runnables;
             std::array<bool, 2> posted{};
             bool seen = false;
             if (a.stops)
@@ -89,7 +89,7 @@ report move_while(asking a, unsigned deviations) {
             for (int i = 0; i < a.posts; ++i)
                 run.thread("posts", [&, i] {
                     const auto n = static_cast<std::size_t>(i);
-                    posted[n] = f.post_home(errands[n]);
+                    posted[n] = f.post_home(runnables[n]);
                 });
             run.thread("moves", [&] {
                 f.migrate_to(a.to_another ? &second : nullptr);

@@ -100,7 +100,7 @@ void post_counted(On& on) {
     on.post([c = counted()]() noexcept { ran.fetch_add(1, std::memory_order_relaxed); });
 }
 
-weft::task<std::uint64_t> errand(world& w, std::uint64_t seed, unsigned depth);
+weft::task<std::uint64_t> job(world& w, std::uint64_t seed, unsigned depth);
 
 weft::task<void> step(world& w, random& r, unsigned depth) {
     const counted here;
@@ -126,7 +126,7 @@ weft::task<void> step(world& w, random& r, unsigned depth) {
         case 5:
             if (depth != 0) {
                 const std::uint64_t seed = r.next();
-                STORM_CHECK(co_await weft::schedule_on(w.anywhere(r), errand(w, seed, depth - 1)) ==
+                STORM_CHECK(co_await weft::schedule_on(w.anywhere(r), job(w, seed, depth - 1)) ==
                             seed);
             }
             break;
@@ -151,7 +151,7 @@ weft::task<void> step(world& w, random& r, unsigned depth) {
     moves.fetch_add(1, std::memory_order_relaxed);
 }
 
-weft::task<std::uint64_t> errand(world& w, std::uint64_t seed, unsigned depth) {
+weft::task<std::uint64_t> job(world& w, std::uint64_t seed, unsigned depth) {
     const counted here;
     random r(seed);
     for (auto n = r.below(8); n-- != 0;) co_await step(w, r, depth);
@@ -160,7 +160,7 @@ weft::task<std::uint64_t> errand(world& w, std::uint64_t seed, unsigned depth) {
 
 weft::task<void> root(world& w, std::uint64_t seed) {
     const counted here;
-    STORM_CHECK(co_await errand(w, seed, 2) == seed);
+    STORM_CHECK(co_await job(w, seed, 2) == seed);
 }
 
 // Timers of one thread: each is stopped, joined or left to call.

@@ -10,9 +10,9 @@
 
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
-#include "weft/hook/errand.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/libc_mutex.hpp"
+#include "weft/hook/offloaded_call.hpp"
 #include "weft/hook/parking_lot.hpp"
 #include "weft/sched/blocking.hpp"
 #include "weft/wait/shield.hpp"

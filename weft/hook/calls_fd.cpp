@@ -10,8 +10,8 @@
 #include "weft/hook/calls.hpp"
 #include "weft/hook/cancellation.hpp"
 #include "weft/hook/device.hpp"
-#include "weft/hook/errand.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/offloaded_call.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/record_lock.hpp"
 #include "weft/hook/turn_budget.hpp"
@@ -41,9 +41,9 @@ int replacing(int fd, int as, Real dup) noexcept {
 
 // The system waits in close() whatever the socket's flags say, so a thread of weft's own makes the
 // call.
-class close_errand final : public errand {
+class close_call final : public offloaded_call {
 public:
-    explicit close_errand(int fd) noexcept : fd_(fd) {}
+    explicit close_call(int fd) noexcept : fd_(fd) {}
     int result() const noexcept { return result_; }
     int error() const noexcept { return error_; }
     void run() noexcept override {
@@ -61,10 +61,10 @@ private:
 // and may belong to another file by now.
 int close_lingering(int fd) {
     const int before = errno;
-    const errand_ptr e(new (std::nothrow) close_errand(fd));
+    const offloaded_ptr e(new (std::nothrow) close_call(fd));
     const shield from_stops;
     if (!e) return real::close(fd);
-    const int why = run_errand(*e, "a close that lingers");
+    const int why = run_offloaded(*e, "a close that lingers");
     if (!e->is_posted()) return real::close(fd);
     if (why != 0) return errno = why, -1;
     errno = e->result() == 0 ? before : e->error();

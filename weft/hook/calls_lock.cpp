@@ -10,9 +10,9 @@
 #include <new>
 
 #include "weft/hook/calls.hpp"
-#include "weft/hook/errand.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/interruption.hpp"
+#include "weft/hook/offloaded_call.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/record_lock.hpp"
 #include "weft/hook/turn_budget.hpp"
@@ -37,7 +37,7 @@ int ending_signal() noexcept {
     return number;
 }
 
-class lock_errand : public errand {
+class file_lock_call : public offloaded_call {
 public:
     int result() const noexcept { return result_; }
     int error() const noexcept { return error_; }
@@ -88,11 +88,11 @@ private:
 
 // A record lock. Uses the caller's file descriptor, because a close of another descriptor of the
 // same file would unlock the record.
-class record_errand final : public lock_errand {
+class record_lock_call final : public file_lock_call {
 public:
-    record_errand(int fd, int command, const struct ::flock& wanted) noexcept
+    record_lock_call(int fd, int command, const struct ::flock& wanted) noexcept
         : fd_(fd), command_(command), wanted_(wanted) {}
-    ~record_errand() override { release_untaken(); }
+    ~record_lock_call() override { release_untaken(); }
 
 private:
     int wait_for_lock() noexcept override { return real::fcntl(fd_, command_, &wanted_); }
@@ -106,10 +106,10 @@ private:
     struct ::flock wanted_;
 };
 
-class file_errand final : public lock_errand {
+class flock_call final : public file_lock_call {
 public:
-    file_errand(int fd, int how) noexcept : fd_(fd), how_(how) {}
-    ~file_errand() override { release_untaken(); }
+    flock_call(int fd, int how) noexcept : fd_(fd), how_(how) {}
+    ~flock_call() override { release_untaken(); }
 
 private:
     int wait_for_lock() noexcept override { return real::flock(fd_, how_); }
@@ -119,13 +119,13 @@ private:
     const int how_;
 };
 
-int run_lock(lock_errand* made) {
-    const errand_ptr e(made);
+int run_lock(file_lock_call* made) {
+    const offloaded_ptr e(made);
     if (!e) return errno = ENOLCK, -1;
     const int before = errno;
     const int why = [&] {
         const interruptible here(ended_by::plain_handler);
-        return run_errand(*e, "a lock of a file");
+        return run_offloaded(*e, "a lock of a file");
     }();
     // A stop or a handler may have ended the wait. If the lock was acquired nevertheless, the
     // caller owns it.
@@ -166,7 +166,7 @@ int wait_for_record(int fd, int command, void* wanted) {
     if (!is_own_process()) return real::fcntl(fd, command, wanted);
     struct ::flock record = *static_cast<const struct ::flock*>(wanted);
     make_absolute(fd, record);
-    return run_lock(new (std::nothrow) record_errand(fd, command, record));
+    return run_lock(new (std::nothrow) record_lock_call(fd, command, record));
 }
 
 int in_fiber::lockf(int fd, int command, off_t bytes) {
@@ -186,7 +186,7 @@ int in_fiber::flock(int fd, int how) {
     if (errno != EWOULDBLOCK) return -1;
     errno = before;
     if (!is_own_process()) return real::flock(fd, how);
-    return run_lock(new (std::nothrow) file_errand(fd, how));
+    return run_lock(new (std::nothrow) flock_call(fd, how));
 }
 
 }  // namespace weft::hook

@@ -1,6 +1,6 @@
 // Names of hosts. libc waits for them by calls that no hook sees, so each lookup is made by a
-// thread that may block, as an offloaded call (errand.hpp), one of those for names, with libc's own
-// rules (nsswitch, hosts, resolv.conf). What is not a name at all is answered here.
+// thread that may block, as an offloaded call (offloaded_call.hpp), one of those for names, with
+// libc's own rules (nsswitch, hosts, resolv.conf). What is not a name at all is answered here.
 
 #include <arpa/inet.h>
 
@@ -13,8 +13,8 @@
 
 #include "weft/fiber/fiber_local.hpp"
 #include "weft/hook/calls.hpp"
-#include "weft/hook/errand.hpp"
 #include "weft/hook/host_entry.hpp"
+#include "weft/hook/offloaded_call.hpp"
 #include "weft/io/resolver.hpp"
 
 namespace weft::hook::in_fiber {
@@ -27,7 +27,7 @@ struct freed {
 };
 using text = std::unique_ptr<char, freed>;
 
-int look_up(errand& e) { return run_errand(e, waited_for, weft::detail::name_pool()); }
+int look_up(offloaded_call& e) { return run_offloaded(e, waited_for, weft::detail::name_pool()); }
 
 text copy(const char* s) noexcept { return text(s != nullptr ? ::strdup(s) : nullptr); }
 
@@ -37,15 +37,15 @@ bool is_number(const char* host) noexcept {
     return ::inet_aton(host, &four) != 0 || ::inet_pton(AF_INET6, host, &six) == 1;
 }
 
-class address_errand final : public errand {
+class address_call final : public offloaded_call {
 public:
-    address_errand(const char* host, const char* service, const addrinfo* hints) noexcept
+    address_call(const char* host, const char* service, const addrinfo* hints) noexcept
         : host_(copy(host)), service_(copy(service)), good_(host_ && (service_ || !service)) {
         if (hints == nullptr) return;
         hints_ = *hints;
         has_hints_ = true;
     }
-    ~address_errand() override {
+    ~address_call() override {
         if (all_ != nullptr) ::freeaddrinfo(all_);
     }
 
@@ -72,9 +72,9 @@ private:
     int error_ = 0;
 };
 
-class name_errand final : public errand {
+class name_call final : public offloaded_call {
 public:
-    name_errand(const sockaddr* of, socklen_t of_bytes, int flags) noexcept
+    name_call(const sockaddr* of, socklen_t of_bytes, int flags) noexcept
         : of_bytes_(of_bytes), flags_(flags) {
         std::memcpy(&of_, of, of_bytes);
     }
@@ -111,11 +111,11 @@ private:
 // One of the gethostby calls. The call either allocates space for the answer itself, or has as much
 // space as its caller: only libc knows how much it needs, and what it reports if there is too
 // little.
-class host_errand final : public errand {
+class host_call final : public offloaded_call {
 public:
     // Looks up a name, in a family; or an address.
-    host_errand(const char* name, int family) noexcept : name_(copy(name)), family_(family) {}
-    host_errand(const void* of, socklen_t bytes, int family) noexcept
+    host_call(const char* name, int family) noexcept : name_(copy(name)), family_(family) {}
+    host_call(const void* of, socklen_t bytes, int family) noexcept
         : of_bytes_(std::min<socklen_t>(bytes, sizeof of_)), family_(family) {
         std::memcpy(of_, of, of_bytes_);
     }
@@ -218,8 +218,8 @@ last_host& last_of_fiber() noexcept {
     return *last;
 }
 
-hostent* answer_of_fiber(host_errand* made) noexcept(false) {
-    const errand_ptr e(made);
+hostent* answer_of_fiber(host_call* made) noexcept(false) {
+    const offloaded_ptr e(made);
     const int why = e ? look_up(*e) : ENOMEM;
     if (why != 0 || e->found() == nullptr) {
         errno = why != 0 ? why : e->error();
@@ -237,9 +237,9 @@ hostent* answer_of_fiber(host_errand* made) noexcept(false) {
     return nullptr;
 }
 
-int answer_into(host_errand* made, hostent* into, char* room, std::size_t bytes, hostent** found,
+int answer_into(host_call* made, hostent* into, char* room, std::size_t bytes, hostent** found,
                 int* error) {
-    const errand_ptr e(made);
+    const offloaded_ptr e(made);
     if (e) e->be_given(room, bytes, *error);
     const int why = e ? look_up(*e) : ENOMEM;
     if (why == 0) return e->answer(into, room, found, error);
@@ -254,7 +254,7 @@ int getaddrinfo(const char* host, const char* service, const addrinfo* hints, ad
     if (host == nullptr || is_number(host) ||
         (hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0))
         return real::getaddrinfo(host, service, hints, all);
-    const errand_ptr e(new (std::nothrow) address_errand(host, service, hints));
+    const offloaded_ptr e(new (std::nothrow) address_call(host, service, hints));
     if (!e || !e->is_good()) return EAI_MEMORY;
     const int before = errno;
     if (const int why = look_up(*e); why != 0) {
@@ -270,7 +270,7 @@ int getnameinfo(const sockaddr* of, socklen_t of_bytes, char* host, socklen_t ho
     const bool asks = host != nullptr && host_room != 0 && (flags & NI_NUMERICHOST) == 0;
     if (!asks || of == nullptr || of_bytes > sizeof(sockaddr_storage))
         return real::getnameinfo(of, of_bytes, host, host_room, service, service_room, flags);
-    const errand_ptr e(new (std::nothrow) name_errand(of, of_bytes, flags));
+    const offloaded_ptr e(new (std::nothrow) name_call(of, of_bytes, flags));
     if (!e) return EAI_MEMORY;
     const int before = errno;
     if (const int why = look_up(*e); why != 0) {
@@ -284,11 +284,11 @@ int getnameinfo(const sockaddr* of, socklen_t of_bytes, char* host, socklen_t ho
 hostent* gethostbyname(const char* name) { return in_fiber::gethostbyname2(name, AF_INET); }
 
 hostent* gethostbyname2(const char* name, int family) {
-    return answer_of_fiber(new (std::nothrow) host_errand(name, family));
+    return answer_of_fiber(new (std::nothrow) host_call(name, family));
 }
 
 hostent* gethostbyaddr(const void* of, socklen_t of_bytes, int family) {
-    return answer_of_fiber(new (std::nothrow) host_errand(of, of_bytes, family));
+    return answer_of_fiber(new (std::nothrow) host_call(of, of_bytes, family));
 }
 
 int gethostbyname_r(const char* name, hostent* into, char* room, size_t bytes, hostent** found,
@@ -298,14 +298,13 @@ int gethostbyname_r(const char* name, hostent* into, char* room, size_t bytes, h
 
 int gethostbyname2_r(const char* name, int family, hostent* into, char* room, size_t bytes,
                      hostent** found, int* error) {
-    return answer_into(new (std::nothrow) host_errand(name, family), into, room, bytes, found,
-                       error);
+    return answer_into(new (std::nothrow) host_call(name, family), into, room, bytes, found, error);
 }
 
 int gethostbyaddr_r(const void* of, socklen_t of_bytes, int family, hostent* into, char* room,
                     size_t bytes, hostent** found, int* error) {
-    return answer_into(new (std::nothrow) host_errand(of, of_bytes, family), into, room, bytes,
-                       found, error);
+    return answer_into(new (std::nothrow) host_call(of, of_bytes, family), into, room, bytes, found,
+                       error);
 }
 
 }  // namespace weft::hook::in_fiber

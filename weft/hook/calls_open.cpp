@@ -12,10 +12,10 @@
 
 #include "weft/hook/calls.hpp"
 #include "weft/hook/cancellation.hpp"
-#include "weft/hook/errand.hpp"
 #include "weft/hook/fifo.hpp"
 #include "weft/hook/file_call.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/offloaded_call.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/stdio_lock.hpp"
 
@@ -103,9 +103,9 @@ FILE* freopen_with(const char* path, const char* mode, FILE* file, Open open) {
 // Writes what is left in the stream, closes it, and waits for its child. On a thread of its own,
 // since libc does all three behind all hooks; and if its fiber is stopped, the thread does them
 // nevertheless.
-class pclose_errand final : public errand {
+class pclose_call final : public offloaded_call {
 public:
-    explicit pclose_errand(FILE* file) noexcept : file_(file) {}
+    explicit pclose_call(FILE* file) noexcept : file_(file) {}
 
     int answer() const noexcept {
         if (result_ < 0) errno = error_;
@@ -127,9 +127,9 @@ private:
 
 int pclose_in_fiber(FILE* file) {
     const int before = errno;
-    const errand_ptr e(new (std::nothrow) pclose_errand(file));
+    const offloaded_ptr e(new (std::nothrow) pclose_call(file));
     if (!e) return real::pclose(file);
-    const int why = run_errand(*e, "the end of a program");
+    const int why = run_offloaded(*e, "the end of a program");
     if (why == 0) {
         const int status = e->answer();
         if (status >= 0) errno = before;

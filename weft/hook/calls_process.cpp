@@ -13,9 +13,9 @@
 
 #include "weft/hook/calls.hpp"
 #include "weft/hook/child_watch.hpp"
-#include "weft/hook/errand.hpp"
 #include "weft/hook/fd_table.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/offloaded_call.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/turn_budget.hpp"
 
@@ -97,14 +97,14 @@ children of_wait4(pid_t child, int options) noexcept {
 
 // libc's own system(), on a thread that has the fiber's signal mask, which the command inherits.
 // SIGINT and SIGQUIT are therefore ignored by one count for the whole program.
-class command_errand final : public errand {
+class command_call final : public offloaded_call {
 public:
-    explicit command_errand(const char* command) noexcept
+    explicit command_call(const char* command) noexcept
         : command_(command != nullptr ? ::strdup(command) : nullptr),
           good_(command == nullptr || command_ != nullptr) {
         ::pthread_sigmask(SIG_SETMASK, nullptr, &mask_);
     }
-    ~command_errand() override { std::free(command_); }
+    ~command_call() override { std::free(command_); }
 
     bool is_good() const noexcept { return good_; }
     int result() const noexcept { return result_; }
@@ -163,10 +163,10 @@ int waitid(idtype_t by, id_t id, siginfo_t* info, int options) {
 
 int system(const char* command) {
     if (!is_own_process()) return real::system(command);
-    const errand_ptr e(new (std::nothrow) command_errand(command));
+    const offloaded_ptr e(new (std::nothrow) command_call(command));
     if (!e || !e->is_good()) return errno = ENOMEM, -1;
     const int before = errno;
-    if (const int why = run_errand(*e, "a command"); why != 0) return errno = why, -1;
+    if (const int why = run_offloaded(*e, "a command"); why != 0) return errno = why, -1;
     errno = e->result() < 0 ? e->error() : before;
     return e->result();
 }

@@ -28,9 +28,9 @@
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/cancellation.hpp"
-#include "weft/hook/errand.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/libc_mutex.hpp"
+#include "weft/hook/offloaded_call.hpp"
 #include "weft/hook/timed_park.hpp"
 
 namespace weft::hook::in_fiber {
@@ -64,10 +64,10 @@ std::ptrdiff_t place_of_number() noexcept {
 
 // The wait of a thread for the end of another. The waiting thread itself reads none of the other's
 // memory, because that memory may be gone.
-class end_errand final : public errand {
+class thread_end_call final : public offloaded_call {
 public:
     // `seen` is the id of a running thread.
-    end_errand(const int* number, int seen) noexcept
+    thread_end_call(const int* number, int seen) noexcept
         : number_(reinterpret_cast<long>(number)), seen_(seen) {}
 
     void run() noexcept override {
@@ -108,13 +108,13 @@ bool wait_for_end(pthread_t which, const clock_moment& until) {
     const int seen = number_of(which);
     if (seen == 0) return true;
     struct left_behind {
-        end_errand* of;
+        thread_end_call* of;
         ~left_behind() {
             if (of == nullptr) return;
             if (!of->is_told()) of->hurry();
             of->release();
         }
-    } const mine{new (std::nothrow) end_errand(number, seen)};
+    } const mine{new (std::nothrow) thread_end_call(number, seen)};
     if (mine.of == nullptr) return false;
     mine.of->keep();
     const bool begun = pool_of_waits().post([of = mine.of]() noexcept {

@@ -2,9 +2,9 @@
 //
 // Design: `errno` means weft::errno_here() here, which is called each time and whose result no
 // compiler keeps (weft/base/errno.hpp), so that no line of this layer can hold the address of
-// another thread's errno, however it is written. The waits (readiness.hpp, several.hpp, errand.hpp)
-// leave errno as it was, whatever other fibers have done meanwhile; a call that succeeds after that
-// restores the value from before the first attempt.
+// another thread's errno, however it is written. The waits (readiness.hpp, several.hpp,
+// offloaded_call.hpp) leave errno as it was, whatever other fibers have done meanwhile; a call that
+// succeeds after that restores the value from before the first attempt.
 #pragma once
 
 #include <cerrno>

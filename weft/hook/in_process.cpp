@@ -6,10 +6,10 @@
 #include <cstdlib>
 
 #include "weft/base/line.hpp"
-#include "weft/hook/errand.hpp"
 #include "weft/hook/fiber_keys.hpp"
 #include "weft/hook/hook.hpp"
 #include "weft/hook/libc_mutex.hpp"
+#include "weft/hook/offloaded_call.hpp"
 #include "weft/hook/opening.hpp"
 #include "weft/hook/stops.hpp"
 

@@ -12,19 +12,19 @@
 #include <new>
 
 #include "weft/hook/calls.hpp"
-#include "weft/hook/errand.hpp"
 #include "weft/hook/interruption.hpp"
+#include "weft/hook/offloaded_call.hpp"
 
 namespace weft::hook {
 namespace {
 
 // A call with a mask. It has the descriptors of its query, and one more, by which hurry() ends the
 // wait. If no fd is left for that one, the call polls again and again.
-class masked_errand : public errand {
+class masked_call : public offloaded_call {
 public:
-    masked_errand(time_point deadline, const sigset_t& mask) noexcept
+    masked_call(time_point deadline, const sigset_t& mask) noexcept
         : deadline_(deadline), mask_(mask), hurry_(real::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-    ~masked_errand() override {
+    ~masked_call() override {
         if (hurry_ >= 0) real::close(hurry_);
     }
 
@@ -67,10 +67,10 @@ private:
     int error_ = 0;
 };
 
-class poll_errand final : public masked_errand {
+class poll_call final : public masked_call {
 public:
-    poll_errand(nfds_t count, time_point deadline, const sigset_t& mask) noexcept
-        : masked_errand(deadline, mask), all_(new(std::nothrow) pollfd[count + 1]), count_(count) {
+    poll_call(nfds_t count, time_point deadline, const sigset_t& mask) noexcept
+        : masked_call(deadline, mask), all_(new(std::nothrow) pollfd[count + 1]), count_(count) {
         if (all_ != nullptr) all_[count] = {hurrier(), POLLIN, 0};
     }
     bool is_good() const noexcept { return all_ != nullptr; }
@@ -86,11 +86,11 @@ private:
     const nfds_t count_;
 };
 
-class select_errand final : public masked_errand {
+class select_call final : public masked_call {
 public:
-    select_errand(int count, unsigned char* const (&sets)[3], time_point deadline,
-                  const sigset_t& mask) noexcept
-        : masked_errand(deadline, mask),
+    select_call(int count, unsigned char* const (&sets)[3], time_point deadline,
+                const sigset_t& mask) noexcept
+        : masked_call(deadline, mask),
           given_(bytes_of(count)),
           count_(std::max(count, hurrier() + 1)),
           bytes_(bytes_of(count_)),
@@ -136,9 +136,9 @@ private:
 // Makes the call, and returns its result, or -1 and errno. A signal that its mask lets through may
 // reach the loop's thread, if that thread does not block it.
 template <class E>
-int run_masked(const errand_ptr<E>& e, const interruptible& around) {
+int run_masked(const offloaded_ptr<E>& e, const interruptible& around) {
     if (around.is_over()) return errno = EINTR, -1;
-    if (const int why = run_errand(*e, "descriptors, with a mask of signals"); why != 0)
+    if (const int why = run_offloaded(*e, "descriptors, with a mask of signals"); why != 0)
         return errno = why, -1;
     if (e->result() < 0) errno = e->error();
     return e->result();
@@ -159,7 +159,7 @@ int masked_poll(pollfd* all, nfds_t count, time_point deadline, const sigset_t& 
         now = real::ppoll(all, count, &none, &mask);
     }
     if (now != 0 || deadline == time_point::min()) return now;
-    const errand_ptr e(new (std::nothrow) poll_errand(count, deadline, mask));
+    const offloaded_ptr e(new (std::nothrow) poll_call(count, deadline, mask));
     if (!e || !e->is_good()) return errno = ENOMEM, -1;
     std::copy_n(all, count, e->all());
     const int n = run_masked(e, around);
@@ -169,7 +169,7 @@ int masked_poll(pollfd* all, nfds_t count, time_point deadline, const sigset_t& 
 
 int masked_select(int count, unsigned char* const (&sets)[3], time_point deadline,
                   const sigset_t& mask) {
-    const errand_ptr e(new (std::nothrow) select_errand(count, sets, deadline, mask));
+    const offloaded_ptr e(new (std::nothrow) select_call(count, sets, deadline, mask));
     if (!e || !e->is_good()) return errno = ENOMEM, -1;
     const int n = run_masked(e, interruptible(ended_by::any_handler, &mask));
     if (n >= 0) e->give(sets);

@@ -27,7 +27,7 @@ void managed_coroutine_base::launch_coroutine(managed_task& t, bool at_once) {
     if (at_once && may)
         run_turn(*here, t.frame::handle(), nullptr);
     else
-        there.schedule(t.errand);
+        there.schedule(t.queued_command);
 }
 
 void managed_coroutine_base::become_killable() noexcept {

@@ -10,7 +10,7 @@ namespace weft::detail {
 
 managed_task::managed_task(const managed_kind& k, flow& f, manager_core& c, bool launched) noexcept
     : frame{come_to_kill, give_up_kill}, core(c), line(&f), kind(&k), state(launched) {
-    errand.handle = frame::handle();
+    queued_command.handle = frame::handle();
 }
 
 managed_task::~managed_task() {
@@ -76,7 +76,7 @@ void managed_task::pursue() noexcept {
     do {
         const end_queue::hold not_over(joiners);
         if (!not_over) break;
-        if (line->post_home(errand)) return;
+        if (line->post_home(queued_command)) return;
         if (!state.await_arrival()) break;
         // It may have arrived before it could find the kill: flow, F4.
         if (flow::visit(*line).home() == nullptr || !state.arrive()) return;
@@ -95,7 +95,7 @@ bool managed_task::leaves() noexcept {
 void managed_task::arrived() noexcept {
     if (!state.arrive()) [[likely]]
         return;
-    static_cast<void>(line->post_home(errand));  // which is this executor
+    static_cast<void>(line->post_home(queued_command));  // which is this executor
 }
 
 // Between two of the task's turns, on its executor's thread.

@@ -82,7 +82,7 @@ struct managed_task : frame {
     std::exception_ptr error;        // the exception that left it; written before `finished` is set
     std::unique_ptr<char[]> label;
     any_data data;
-    runnable errand;  // M3
+    runnable queued_command;  // M3
 
     managed_task(const managed_kind& k, flow& f, manager_core& c, bool launched) noexcept;
     managed_task(const managed_task&) = delete;

@@ -1,4 +1,4 @@
-#include "weft/hook/errand.hpp"
+#include "weft/hook/offloaded_call.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace weft::hook {
 
-void errand::finish() noexcept {
+void offloaded_call::finish() noexcept {
     wait_node* woken;
     {
         const std::lock_guard held(queue_);
@@ -29,44 +29,44 @@ void errand::finish() noexcept {
     if (woken != nullptr) woken->owner->wake();
 }
 
-bool errand::is_over() noexcept {
+bool offloaded_call::is_over() noexcept {
     const std::lock_guard held(queue_);
     return over_;
 }
 
-class errand_wait {
+class offloaded_wait {
 public:
     static constexpr bool reports_stop = true;
 
-    errand_wait(errand& e, const char* what, time_point deadline = never) noexcept
-        : errand_(&e), what_(what), deadline_(deadline) {}
-    errand_wait(errand_wait&& other) noexcept
-        : errand_wait(*other.errand_, other.what_, other.deadline_) {}
+    offloaded_wait(offloaded_call& e, const char* what, time_point deadline = never) noexcept
+        : call_(&e), what_(what), deadline_(deadline) {}
+    offloaded_wait(offloaded_wait&& other) noexcept
+        : offloaded_wait(*other.call_, other.what_, other.deadline_) {}
 
     bool ready() const noexcept { return false; }
     bool start(waiter& w) noexcept {
         node_.owner = &w;
-        w.enlist(what_, errand_, this, [](waiter& gone) noexcept {
-            auto& self = gone.operation<errand_wait>();
-            self.errand_->queue_.cancel(self.node_);
-            self.errand_->hurry();
+        w.enlist(what_, call_, this, [](waiter& gone) noexcept {
+            auto& self = gone.operation<offloaded_wait>();
+            self.call_->queue_.cancel(self.node_);
+            self.call_->hurry();
         });
         w.mark_external();
-        const std::lock_guard held(errand_->queue_);
-        if (errand_->over_) return false;
-        errand_->queue_.push_back(node_);
+        const std::lock_guard held(call_->queue_);
+        if (call_->over_) return false;
+        call_->queue_.push_back(node_);
         return true;
     }
     time_point deadline() const noexcept { return deadline_; }
     int take(const waiter* w, wait_status how) const noexcept {
         if (how != wait_status::stopped) return 0;
         // A stop has come from another thread before the waiter was queued.
-        if (node_.owner == nullptr) errand_->hurry();
+        if (node_.owner == nullptr) call_->hurry();
         return why_stopped(w);
     }
 
 private:
-    errand* errand_;
+    offloaded_call* call_;
     const char* what_;
     time_point deadline_;
     wait_node node_;
@@ -93,18 +93,18 @@ namespace {
 
 // For a call that its caller has left and that must end soon, whatever is requested of the fiber. A
 // request may come just before the thread sleeps, and is therefore repeated.
-void see_end_of(errand& e) {
+void see_end_of(offloaded_call& e) {
     const shield from_stops;
     while (!e.is_over() && !is_ending()) {
-        errand_wait op(e, "a thread that leaves its call",
-                       after(now(), std::chrono::milliseconds(1)));
+        offloaded_wait op(e, "a thread that leaves its call",
+                          after(now(), std::chrono::milliseconds(1)));
         static_cast<void>(weft::detail::block_for(op, std::source_location::current()));
     }
 }
 
 }  // namespace
 
-int run_errand(errand& e, const char* what, blocking_pool& by) {
+int run_offloaded(offloaded_call& e, const char* what, blocking_pool& by) {
     const kept_errno own;
     if (!is_own_process()) return e.run(), 0;
     fiber_core* const here = fiber_here();
@@ -125,7 +125,7 @@ int run_errand(errand& e, const char* what, blocking_pool& by) {
         return EAGAIN;
     }
     e.posted_ = true;
-    errand_wait op(e, what);
+    offloaded_wait op(e, what);
     const int why = weft::detail::block_for(op, std::source_location::current());
     if (why != 0 && e.uses_files()) see_end_of(e);
     return after_wait(why);

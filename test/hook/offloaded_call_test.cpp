@@ -1,4 +1,4 @@
-#include "weft/hook/errand.hpp"
+#include "weft/hook/offloaded_call.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,16 +17,16 @@ namespace {
 using namespace weft;
 using namespace std::chrono_literals;
 
-std::atomic<int> errands_alive{0};
+std::atomic<int> calls_alive{0};
 
-struct slow_errand final : hook::errand {
+struct slow_call final : hook::offloaded_call {
     std::atomic<bool>& go;
     std::atomic<bool>& hurried;
     bool ran = false;
-    slow_errand(std::atomic<bool>& g, std::atomic<bool>& h) noexcept : go(g), hurried(h) {
-        ++errands_alive;
+    slow_call(std::atomic<bool>& g, std::atomic<bool>& h) noexcept : go(g), hurried(h) {
+        ++calls_alive;
     }
-    ~slow_errand() override { --errands_alive; }
+    ~slow_call() override { --calls_alive; }
     void run() noexcept override {
         while (!go) std::this_thread::yield();
         ran = true;
@@ -34,46 +34,46 @@ struct slow_errand final : hook::errand {
     void hurry() noexcept override { hurried = true; }
 };
 
-TEST(errand, runs_on_another_thread_while_other_fibers_run) {
+TEST(offloaded_call, runs_on_another_thread_while_other_fibers_run) {
     std::atomic<bool> go{false};
     std::atomic<bool> hurried{false};
     run([&] {
         fiber other([&] { go = true; });
-        const hook::errand_ptr e(new slow_errand(go, hurried));
-        EXPECT_EQ(hook::run_errand(*e, "a test"), 0);
+        const hook::offloaded_ptr e(new slow_call(go, hurried));
+        EXPECT_EQ(hook::run_offloaded(*e, "a test"), 0);
         EXPECT_TRUE(e->ran);
     });
-    while (errands_alive != 0) std::this_thread::yield();
+    while (calls_alive != 0) std::this_thread::yield();
     EXPECT_FALSE(hurried);
 }
 
-TEST(errand, is_abandoned_by_a_stopped_fiber) {
+TEST(offloaded_call, is_abandoned_by_a_stopped_fiber) {
     std::atomic<bool> go{false};
     std::atomic<bool> hurried{false};
     run([&] {
         int answer = 0;
         fiber f([&] {
-            const hook::errand_ptr e(new slow_errand(go, hurried));
-            answer = hook::run_errand(*e, "a test");
-            EXPECT_EQ(hook::run_errand(*e, "again"), ECANCELED);
+            const hook::offloaded_ptr e(new slow_call(go, hurried));
+            answer = hook::run_offloaded(*e, "a test");
+            EXPECT_EQ(hook::run_offloaded(*e, "again"), ECANCELED);
         });
         this_fiber::sleep_for(2ms);
         f.request_stop();
         f.join();
         EXPECT_EQ(answer, ECANCELED);
-        EXPECT_EQ(errands_alive, 1);
+        EXPECT_EQ(calls_alive, 1);
         EXPECT_TRUE(hurried);
     });
     go = true;
-    while (errands_alive != 0) std::this_thread::yield();
+    while (calls_alive != 0) std::this_thread::yield();
 }
 
 // Whether it was hurried; the caller has left it.
-struct stopped_errand final : hook::errand {
+struct stopped_call final : hook::offloaded_call {
     std::atomic<bool> hurried{false};
     std::atomic<int>& missed;
-    explicit stopped_errand(std::atomic<int>& m) noexcept : missed(m) { ++errands_alive; }
-    ~stopped_errand() override { --errands_alive; }
+    explicit stopped_call(std::atomic<int>& m) noexcept : missed(m) { ++calls_alive; }
+    ~stopped_call() override { --calls_alive; }
     void run() noexcept override {
         for (int i = 0; i < 200 && !hurried; ++i) std::this_thread::sleep_for(1ms);
         if (!hurried) ++missed;
@@ -82,7 +82,7 @@ struct stopped_errand final : hook::errand {
 };
 
 // A stop that another thread requests may come after the check for one, and before the wait.
-TEST(errand, is_hurried_whenever_the_stop_arrives) {
+TEST(offloaded_call, is_hurried_whenever_the_stop_arrives) {
     std::atomic<int> missed{0};
     for (int i = 0; i < 60; ++i) {
         blocking_pool begins_a_thread;
@@ -90,9 +90,9 @@ TEST(errand, is_hurried_whenever_the_stop_arrives) {
             std::atomic<bool> begins{false};
             fiber f([&] {
                 const timeout_scope seen_at_once(1h);
-                const hook::errand_ptr e(new stopped_errand(missed));
+                const hook::offloaded_ptr e(new stopped_call(missed));
                 begins = true;
-                EXPECT_EQ(hook::run_errand(*e, "a test", begins_a_thread), ECANCELED);
+                EXPECT_EQ(hook::run_offloaded(*e, "a test", begins_a_thread), ECANCELED);
             });
             std::thread stops([&] {
                 while (!begins) std::this_thread::yield();
@@ -104,7 +104,7 @@ TEST(errand, is_hurried_whenever_the_stop_arrives) {
             stops.join();
             f.join();
         });
-        while (errands_alive != 0) std::this_thread::yield();
+        while (calls_alive != 0) std::this_thread::yield();
     }
     EXPECT_EQ(missed, 0);
 }

@@ -1,8 +1,8 @@
-// errand: an offloaded call: another thread makes it, and its caller may leave it behind. A host
+// offloaded_call: a call that another thread makes, and that its caller may leave behind. A host
 // name that no server answers for must not keep a stopped fiber.
 //
 //      fiber                        offloaded call, on the heap    thread of the blocking pool
-//      run_errand(e) --- waits ---> queue, whether it is over <--- run(), finish(), release()
+//      run_offloaded(e) -- waits -> queue, whether it is over <--- run(), finish(), release()
 //                    <-- over; or it leaves: the last of the two destroys it
 //
 // An offloaded call therefore works on its own data, and on nothing of the caller's.
@@ -16,11 +16,11 @@
 
 namespace weft::hook {
 
-class errand {
+class offloaded_call {
 public:
-    errand() noexcept = default;
-    errand(const errand&) = delete;
-    errand& operator=(const errand&) = delete;
+    offloaded_call() noexcept = default;
+    offloaded_call(const offloaded_call&) = delete;
+    offloaded_call& operator=(const offloaded_call&) = delete;
 
     // Runs the call, on a thread that may block. Does not throw.
     virtual void run() noexcept = 0;
@@ -46,11 +46,11 @@ public:
     bool is_over() noexcept;
 
 protected:
-    virtual ~errand() = default;
+    virtual ~offloaded_call() = default;
 
 private:
-    friend class errand_wait;
-    friend int run_errand(errand&, const char*, blocking_pool&);
+    friend class offloaded_wait;
+    friend int run_offloaded(offloaded_call&, const char*, blocking_pool&);
 
     atomic<unsigned> references_{1};
     wait_queue queue_;
@@ -60,12 +60,12 @@ private:
 
 // The reference of the caller that has made it.
 template <class T>
-class errand_ptr {
+class offloaded_ptr {
 public:
-    explicit errand_ptr(T* e) noexcept : e_(e) {}
-    errand_ptr(const errand_ptr&) = delete;
-    errand_ptr& operator=(const errand_ptr&) = delete;
-    ~errand_ptr() {
+    explicit offloaded_ptr(T* e) noexcept : e_(e) {}
+    offloaded_ptr(const offloaded_ptr&) = delete;
+    offloaded_ptr& operator=(const offloaded_ptr&) = delete;
+    ~offloaded_ptr() {
         if (e_ != nullptr) e_->release();
     }
     explicit operator bool() const noexcept { return e_ != nullptr; }
@@ -86,6 +86,6 @@ void forget_parents_threads() noexcept;
 // 0 when the offloaded call was run; ECANCELED or ETIMEDOUT when it is left to itself; EAGAIN if no
 // thread can be had for it. In a fiber; `what` is the awaited object. In a child that shares its
 // parent's memory the caller runs it.
-int run_errand(errand& e, const char* what, blocking_pool& by = pool_of_waits());
+int run_offloaded(offloaded_call& e, const char* what, blocking_pool& by = pool_of_waits());
 
 }  // namespace weft::hook
