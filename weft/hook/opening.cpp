@@ -27,7 +27,7 @@ constinit spin_lock adopting;
 
 // The file of the last descriptor generation of an fd. Written under `adopting`, in this order: no
 // generation, the file, the generation; read without it.
-struct file_place {
+struct file_entry {
     atomic<std::uint64_t> generation;  // and one; zero: none
     atomic<std::uint64_t> file;
 
@@ -48,7 +48,7 @@ struct file_place {
         generation.store(g + 1, std::memory_order_release);
     }
 };
-constinit number_table<file_place> files;
+constinit number_table<file_entry> files;
 
 // A value for the file of a descriptor; zero if it is not open.
 std::uint64_t file_of(int fd) noexcept {
@@ -64,7 +64,7 @@ std::uint64_t file_of(int fd) noexcept {
 }  // namespace
 
 opening opening_of(int fd) noexcept {
-    const file_place* const at = files.find(fd);
+    const file_entry* const at = files.find(fd);
     if (const descriptor_ref known = descriptor_ref::find(fd);
         known && at != nullptr && at->is_of(known.generation()))
         return {.of = known, .asked = false};
@@ -72,7 +72,7 @@ opening opening_of(int fd) noexcept {
 }
 
 bool is_of_weft(int fd) noexcept {
-    const file_place* const at = files.find(fd);
+    const file_entry* const at = files.find(fd);
     const descriptor_ref known = descriptor_ref::find(fd);
     return known && (at == nullptr || !at->is_of(known.generation()));
 }
@@ -82,7 +82,7 @@ opening asked_opening_of(int fd) noexcept {
     std::uint64_t file = file_of(fd);
     errno = before;
     if (file == 0) return {.of = {}, .error = EBADF};
-    const file_place* const at = files.find(fd);
+    const file_entry* const at = files.find(fd);
     if (const descriptor_ref known = descriptor_ref::find(fd);
         known && at != nullptr && at->is_of(known.generation(), file))
         return {.of = known};
@@ -90,7 +90,7 @@ opening asked_opening_of(int fd) noexcept {
         descriptor_ref gone;
         {
             const std::lock_guard held(adopting);
-            file_place* const place = files.make(fd);
+            file_entry* const place = files.make(fd);
             if (place == nullptr) return {.of = {}, .error = ENOMEM};
             // Again: it may have been opened by another thread since.
             file = file_of(fd);

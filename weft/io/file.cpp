@@ -61,7 +61,7 @@ bool file_operation::call() noexcept {
 }
 
 file_transfer::file_transfer(file_core& c, io_request::kind what, const std::byte* data,
-                             std::size_t bytes, bool all, file_place at) noexcept
+                             std::size_t bytes, bool all, file_offset at) noexcept
     : file_operation(c, what, at.offset,
                      what == io_request::read_at ? "bytes of a file" : "a file to be written"),
       left_(bytes),

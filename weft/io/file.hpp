@@ -101,9 +101,9 @@ private:
 };
 
 // An offset, or the position of the file.
-struct file_place {
-    file_place() noexcept = default;
-    file_place(std::uint64_t o) noexcept : offset(o), is_position(false) {}
+struct file_offset {
+    file_offset() noexcept = default;
+    file_offset(std::uint64_t o) noexcept : offset(o), is_position(false) {}
 
     std::uint64_t offset = 0;
     bool is_position = true;
@@ -121,7 +121,7 @@ public:
 
 protected:
     file_transfer(file_core& c, io_request::kind what, const std::byte* data, std::size_t bytes,
-                  bool all, file_place at) noexcept;
+                  bool all, file_offset at) noexcept;
 
     // The outcome; releases the position to the next operation.
     transfer_result taken(const waiter* w, wait_status how) noexcept;
@@ -145,7 +145,7 @@ private:
 
 class file_read final : public file_transfer {
 public:
-    file_read(file_core& c, std::span<std::byte> into, file_place at = {}) noexcept
+    file_read(file_core& c, std::span<std::byte> into, file_offset at = {}) noexcept
         : file_transfer(c, io_request::read_at, into.data(), into.size(), false, at) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         const transfer_result t = taken(w, how);
@@ -156,7 +156,7 @@ public:
 
 class file_read_exact final : public file_transfer {
 public:
-    file_read_exact(file_core& c, std::span<std::byte> into, file_place at = {}) noexcept
+    file_read_exact(file_core& c, std::span<std::byte> into, file_offset at = {}) noexcept
         : file_transfer(c, io_request::read_at, into.data(), into.size(), true, at),
           all_(into.size()) {}
     transfer_result take(const waiter* w, wait_status how) noexcept {
@@ -171,7 +171,7 @@ private:
 
 class file_write_all final : public file_transfer {
 public:
-    file_write_all(file_core& c, std::span<const std::byte> from, file_place at = {}) noexcept
+    file_write_all(file_core& c, std::span<const std::byte> from, file_offset at = {}) noexcept
         : file_transfer(c, io_request::write_at, from.data(), from.size(), true, at) {}
     transfer_result take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
 };
@@ -194,7 +194,7 @@ public:
 
 protected:
     file_list_transfer(file_core& c, io_request::kind what, std::span<const std::span<Byte>> of,
-                       bool all, file_place at) noexcept
+                       bool all, file_offset at) noexcept
         : file_transfer(c, what, nullptr, bytes_in(of), false, at), list_(of) {
         request_.several = true;
         if (all) enough_ = next_window;
@@ -220,7 +220,7 @@ private:
 class file_read_list final : public file_list_transfer<std::byte> {
 public:
     file_read_list(file_core& c, std::span<const std::span<std::byte>> into,
-                   file_place at = {}) noexcept
+                   file_offset at = {}) noexcept
         : file_list_transfer(c, io_request::read_at, into, false, at) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         const transfer_result t = taken(w, how);
@@ -232,7 +232,7 @@ public:
 class file_read_exact_list final : public file_list_transfer<std::byte> {
 public:
     file_read_exact_list(file_core& c, std::span<const std::span<std::byte>> into,
-                         file_place at = {}) noexcept
+                         file_offset at = {}) noexcept
         : file_list_transfer(c, io_request::read_at, into, true, at) {}
     transfer_result take(const waiter* w, wait_status how) noexcept {
         transfer_result t = taken(w, how);
@@ -244,7 +244,7 @@ public:
 class file_write_list final : public file_list_transfer<const std::byte> {
 public:
     file_write_list(file_core& c, std::span<const std::span<const std::byte>> from,
-                    file_place at = {}) noexcept
+                    file_offset at = {}) noexcept
         : file_list_transfer(c, io_request::write_at, from, true, at) {}
     transfer_result take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
 };
