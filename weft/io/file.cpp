@@ -36,7 +36,7 @@ file_operation::file_operation(const file_core& c, io_request::kind what, std::u
     : file_operation(c.pool, file_request(what, c.owned.ref(), offset), c.timeout, waits_for) {}
 
 bool file_operation::start(waiter& w) noexcept {
-    if (giver() != nullptr) return io_operation::start(w);
+    if (completion_driver() != nullptr) return io_operation::start(w);
     refuse_on_shared_stack(request_.data, "the buffer of a file's operation is on a shared stack");
     begin_timeout();
     run = [](blocking_job& j) noexcept {
@@ -115,7 +115,8 @@ bool file_transfer::ready() noexcept { return is_refused() || found_unusable() |
 
 // Reads what is in memory, if it is one piece. io_uring does that itself.
 bool file_transfer::read_quickly() noexcept {
-    if (request_.what != io_request::read_at || left_ > piece_bytes || giver() != nullptr)
+    if (request_.what != io_request::read_at || left_ > piece_bytes ||
+        completion_driver() != nullptr)
         return false;
     // Relaxed, here and below: a caller that does not see the store yet makes one more call.
     if (!core_->has_quick.load(std::memory_order_relaxed) || !request_.of) return false;

@@ -186,7 +186,7 @@ public:
         return file_transfer::ready();
     }
     bool start(waiter& w) noexcept {
-        if (giver() == nullptr)
+        if (completion_driver() == nullptr)
             for (const std::span<Byte> b : list_.rest())
                 refuse_on_shared_stack(b.data(), "a buffer of a file's is on a shared stack");
         return file_transfer::start(w);

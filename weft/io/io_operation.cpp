@@ -86,7 +86,7 @@ bool io_operation::start(waiter& w) noexcept {
     node_.owner = &w;
     w.mark_external();
     io_driver* const here = io_driver_here();
-    if (here != nullptr && gives_to(*here)) {
+    if (here != nullptr && submits_to(*here)) {
         w.enlist(what_, request_.of.thing(), this, cancel, interrupt);
         return submit(*here);
     }
@@ -123,7 +123,7 @@ bool io_operation::again(waiter& w) noexcept {
     if (!request_.given ? attempt() : !paused && completed(w)) return true;
     if (!w.rearm(deadline(), reports_stop)) return true;
     io_driver* const here = io_driver_here();  // another one, if the flow has migrated
-    request_.given = here != nullptr && gives_to(*here);
+    request_.given = here != nullptr && submits_to(*here);
     if (request_.given) w.interrupt_by(interrupt);  // it may have begun in a line
     if (has_pause_) return false;
     if (request_.given ? submit(*here) : enlist(here))  // a pause may have begun within it

@@ -52,7 +52,7 @@ public:
 
     bool ready() noexcept {
         // Room to send is mostly there, and a call costs less here than in a ring.
-        if (!request_.sends() && giver() != nullptr) return found_unusable();
+        if (!request_.sends() && completion_driver() != nullptr) return found_unusable();
         // The frequent outcome: the entry knows that there is nothing.
         if (request_.of && request_.is_unready()) return false;
         return attempt();
@@ -83,9 +83,9 @@ protected:
     void begin_timeout() noexcept;
     // The driver that the call is submitted to; null if the flow makes the call itself, or has it
     // made.
-    io_driver* giver() const noexcept {
+    io_driver* completion_driver() const noexcept {
         io_driver* const d = io_driver_here();
-        return d != nullptr && gives_to(*d) ? d : nullptr;
+        return d != nullptr && submits_to(*d) ? d : nullptr;
     }
     // The result of a call. True: there is no more to do.
     WEFT_ALWAYS_INLINE bool progress(std::int64_t n) noexcept {
@@ -195,7 +195,7 @@ private:
         has_pause_ = true;
     }
 
-    bool gives_to(io_driver& d) const noexcept {
+    bool submits_to(io_driver& d) const noexcept {
         // A connection that was begun by readiness is under way: a second call would fail.
         if (!d.completes() || !request_.can_be_given() || request_.begun) return false;
         if (request_.of && request_.of.entry().is_crowded()) [[unlikely]]

@@ -89,7 +89,8 @@ public:
             return through_ = true;
         // A driver is given a read, since a look would mostly find nothing; room to write is mostly
         // there, and a call costs less here than in a ring.
-        if (reads_ && giver() != nullptr) return !of.is_open() && failed(of ? was_closed : EBADF);
+        if (reads_ && completion_driver() != nullptr)
+            return !of.is_open() && failed(of ? was_closed : EBADF);
         // The frequent outcome: the entry knows that there is nothing.
         if (of && of.entry().is_unready(of.generation(), flag())) return false;
         return attempt();
@@ -143,7 +144,7 @@ private:
         if (std::exchange(has_turn_, false)) turn().store(false, std::memory_order_relaxed);
     }
     // The driver that the call is submitted to; null if the flow makes the call itself.
-    io_driver* giver() const noexcept {
+    io_driver* completion_driver() const noexcept {
         io_driver* const d = io_driver_here();
         return d != nullptr && d->completes() && may_be_given() ? d : nullptr;
     }
