@@ -15,7 +15,7 @@ using weft::detail::managed_state;
 TEST(managed_state, decide_returns_what_remains_to_be_done) {
     managed_state lazy(false);
     EXPECT_EQ(lazy.decide(managed_status::killed, stop_reason::user), managed_state::owed::drop);
-    EXPECT_FALSE(lazy.launch());
+    EXPECT_FALSE(lazy.start());
 
     managed_state launched(true);
     EXPECT_EQ(launched.decide(managed_status::killed, stop_reason::user),
@@ -23,8 +23,8 @@ TEST(managed_state, decide_returns_what_remains_to_be_done) {
     EXPECT_FALSE(launched.begin());
 
     managed_state begun(false);
-    EXPECT_TRUE(begun.launch());
-    EXPECT_FALSE(begun.launch());
+    EXPECT_TRUE(begun.start());
+    EXPECT_FALSE(begun.start());
     EXPECT_TRUE(begun.begin());
     EXPECT_EQ(begun.decide(managed_status::killed, stop_reason::user), managed_state::owed::ask);
 }
@@ -84,7 +84,7 @@ TEST(managed_state, has_one_winner_among_threads) {
         std::thread a(end, managed_status::cancelled), b(end, managed_status::killed),
             c(end, managed_status::timed_out);
         meet();
-        launched += s.launch() ? 1 : 0;
+        launched += s.start() ? 1 : 0;
         a.join(), b.join(), c.join();
         EXPECT_EQ(won, 1);
         EXPECT_EQ(launched + dropped, 1) << "either it is launched, or who ended it drops it";

@@ -63,8 +63,8 @@ TEST(managed_state, is_scheduled_once_or_dropped) {
             managed_state s(false);
             std::array<bool, 2> launched{};
             owed got{};
-            run.thread("starts", [&] { launched[0] = s.launch(); });
-            run.thread("starts too", [&] { launched[1] = s.launch(); });
+            run.thread("starts", [&] { launched[0] = s.start(); });
+            run.thread("starts too", [&] { launched[1] = s.start(); });
             run.thread("kills", [&] { got = s.decide(managed_status::killed, stop_reason::user); });
             run.go();
             const int count = (launched[0] ? 1 : 0) + (launched[1] ? 1 : 0);

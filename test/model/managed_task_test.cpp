@@ -111,7 +111,7 @@ model::report pursue(way w, const model::options& how) {
                 core, goes(w, to, own, ends), true, a, std::source_location::current());
             watcher watch(block);
             require(t.add_hook(watch), "it has not ended");
-            t.kind->launch(t, false);
+            t.kind->start(t, false);
             for (int i = 0; i < w.kills; ++i) t.retain();
             if (w.asks) t.retain();
             for (int i = 0; i < w.kills; ++i)

@@ -41,7 +41,7 @@ public:
     explicit managed_state(bool launched) noexcept : word_(launched ? launched_bit : 0) {}
 
     // The caller launches it. False: it was launched before, or it has a cause.
-    [[nodiscard]] bool launch() noexcept { return set(launched_bit, cause_mask | launched_bit); }
+    [[nodiscard]] bool start() noexcept { return set(launched_bit, cause_mask | launched_bit); }
     // In its first turn. False: it has a cause, and its function is not to be called. S2
     [[nodiscard]] bool begin() noexcept { return set(begun_bit, cause_mask); }
 
@@ -50,7 +50,7 @@ public:
         unsigned seen = word_.load(std::memory_order_relaxed);  // checked by the exchange
         do {
             if ((seen & cause_mask) != 0) return owed::nothing;
-            // Acquire and release: pairs with launch, begin and the readers of the cause.
+            // Acquire and release: pairs with start, begin and the readers of the cause.
         } while (!word_.compare_exchange_weak(seen, seen | word_of(cause, reason),
                                               std::memory_order_acq_rel,
                                               std::memory_order_relaxed));

@@ -45,7 +45,7 @@ struct managed_kind {
     const char* name;  // "fiber", "coroutine"
     // Runs the first turn, or posts it. `at_once`: runs it before this returns, where that is
     // allowed.
-    void (*launch)(managed_task&, bool at_once);
+    void (*start)(managed_task&, bool at_once);
     // The task has not begun, and never will: destroys its function, or its frame.
     void (*drop)(managed_task&) noexcept;
     void (*stop)(managed_task&, stop_reason) noexcept;  // requests it

@@ -94,10 +94,10 @@ scheduler& manager_core::launcher_for(scheduler* asked, std::source_location cal
 std::error_code manager_core::start(std::uint64_t id) {
     const managed_ref t = find(id);
     if (!t) return manager_errc::no_such_task;
-    if (!t->state.launch())
+    if (!t->state.start())
         return t->state.is_decided() ? manager_errc::already_stopping
                                      : manager_errc::already_started;
-    t->kind->launch(*t, false);
+    t->kind->start(*t, false);
     return {};
 }
 

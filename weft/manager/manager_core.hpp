@@ -1,7 +1,7 @@
 // manager_core: the part of a task_manager that depends neither on the type of an id nor of a
 // value.
 //
-//   spawn: admit -> make (managed_fiber, managed_coroutine) -> enter -> launch
+//   spawn: admit -> make (managed_fiber, managed_coroutine) -> enter -> start
 //   end:   managed_task::ended -> hooks -> leave -> joiners
 //
 // Design: it owns no thread and runs nothing. It has the live tasks (task_table), the present time

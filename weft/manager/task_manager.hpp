@@ -356,7 +356,7 @@ result<R> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o, std::sourc
     if (!k) return failure(k.error());
     own.entered(*k);
     // From here on a deferred task without a handle may have been freed.
-    if (o.launch != launch::deferred) t.kind->launch(t, o.launch == launch::dispatch);
+    if (o.launch != launch::deferred) t.kind->start(t, o.launch == launch::dispatch);
     if constexpr (is_held)
         return made;
     else
