@@ -383,7 +383,7 @@ TEST(co_misuse, resume_of_a_coroutine_in_another_wait_aborts) {
             co_resume(co);
             co_resume(co);
         },
-        "co_resume of a coroutine that waits for a moment");
+        "co_resume of a coroutine that waits for a time point");
 }
 
 TEST(co_misuse, resume_by_another_thread_aborts) {

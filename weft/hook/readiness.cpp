@@ -58,7 +58,7 @@ public:
     explicit moment(time_point t) noexcept : at_(t) {}
     bool ready() const noexcept { return false; }
     bool start(waiter& w) noexcept {
-        w.enlist("a moment", nullptr, nullptr, [](waiter&) noexcept {});
+        w.enlist("a time point", nullptr, nullptr, [](waiter&) noexcept {});
         if (at_ == never) w.mark_external();  // for a signal
         return true;
     }
@@ -116,7 +116,7 @@ int until(time_point t, const interruptible& around) {
     if (!is_own_process()) return really_wait(t, around.by());
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
-    look_for_pin(*fiber_here(), "a moment");
+    look_for_pin(*fiber_here(), "a time point");
     const cancelable_wait cancelable(fiber_here());
     if (around.is_over()) return EINTR;
     moment op(t);

@@ -1,6 +1,6 @@
 // timed_park: a wait in the parking lot that ends at a time of one of the system's clocks.
 //
-//   park_until(s, {.what = "a semaphore"}, {CLOCK_REALTIME, moment}, [&] { return value() == 0; })
+//   park_until(s, {.what = "a semaphore"}, {CLOCK_REALTIME, until}, [&] { return value() == 0; })
 //
 // Design: the lot's deadlines are of weft's clock, and a clock of the system may be set; the time
 // that is left until the deadline is therefore computed again after a while.

@@ -3,8 +3,8 @@
 #include <mutex>
 
 #include "weft/posix/caller.hpp"
-#include "weft/posix/moment.hpp"
 #include "weft/posix/mutex_part.hpp"
+#include "weft/posix/timespec.hpp"
 #include "weft/sync/condition_variable.hpp"
 
 using namespace weft;
@@ -58,9 +58,9 @@ int wait_or_no_memory(weft_cond_t& cond, weft_mutex_t& mutex, time_point until) 
 }
 
 int wait_on_clock(weft_cond_t& cond, weft_mutex_t& mutex, clockid_t clock, const timespec* until) {
-    time_point moment;
-    if (!detail::moment_of(*until, clock, moment)) return EINVAL;
-    return wait_or_no_memory(cond, mutex, moment);
+    time_point deadline;
+    if (!detail::time_point_of(*until, clock, deadline)) return EINVAL;
+    return wait_or_no_memory(cond, mutex, deadline);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include "weft/posix/begin.hpp"
 #include "weft/posix/caller.hpp"
 #include "weft/posix/identity.hpp"
-#include "weft/posix/moment.hpp"
 #include "weft/posix/stacks.hpp"
+#include "weft/posix/timespec.hpp"
 #include "weft/stack/default_stacks.hpp"
 #include "weft/sync/timed.hpp"
 
@@ -197,9 +197,9 @@ int weft_tryjoin(weft_t fiber, void** value) {
 }
 
 int weft_timedjoin(weft_t fiber, void** value, const timespec* until) {
-    time_point moment;
-    if (!detail::moment_of(*until, CLOCK_REALTIME, moment)) return EINVAL;
-    return detail::join_or_no_memory(fiber, value, moment, false);
+    time_point deadline;
+    if (!detail::time_point_of(*until, CLOCK_REALTIME, deadline)) return EINVAL;
+    return detail::join_or_no_memory(fiber, value, deadline, false);
 }
 
 int weft_detach(weft_t fiber) {

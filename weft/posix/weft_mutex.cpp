@@ -1,8 +1,8 @@
 #include <errno.h>
 
 #include "weft/posix/caller.hpp"
-#include "weft/posix/moment.hpp"
 #include "weft/posix/mutex_part.hpp"
+#include "weft/posix/timespec.hpp"
 
 using namespace weft;
 using detail::mutex_of;
@@ -24,9 +24,9 @@ int lock_until(weft_mutex_t& c, clockid_t clock, const timespec* until) {
     if (m == nullptr) return EINVAL;
     if (m->try_lock()) return 0;
     if (m->owned_by_caller()) return lock_again(c, EDEADLK);
-    time_point moment;
-    if (!detail::moment_of(*until, clock, moment)) return EINVAL;
-    return detail::uncancelled([&] { return m->try_lock_until(moment) ? 0 : ETIMEDOUT; });
+    time_point deadline;
+    if (!detail::time_point_of(*until, clock, deadline)) return EINVAL;
+    return detail::uncancelled([&] { return m->try_lock_until(deadline) ? 0 : ETIMEDOUT; });
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include "weft/posix/caller.hpp"
 #include "weft/posix/in_place.hpp"
-#include "weft/posix/moment.hpp"
+#include "weft/posix/timespec.hpp"
 #include "weft/sync/shared_mutex.hpp"
 
 using namespace weft;
@@ -29,10 +29,10 @@ int lock(weft_rwlock_t& c, bool shared, const timespec* until) {
     if (m == nullptr) return EINVAL;
     if (try_now(*m, shared)) return 0;
     if (m->owned_by_caller()) return EDEADLK;
-    time_point moment = never;
-    if (until != nullptr && !detail::moment_of(*until, CLOCK_REALTIME, moment)) return EINVAL;
+    time_point deadline = never;
+    if (until != nullptr && !detail::time_point_of(*until, CLOCK_REALTIME, deadline)) return EINVAL;
     return detail::uncancelled([&] {
-        const bool got = shared ? m->try_lock_shared_until(moment) : m->try_lock_until(moment);
+        const bool got = shared ? m->try_lock_shared_until(deadline) : m->try_lock_until(deadline);
         return got ? 0 : ETIMEDOUT;
     });
 }

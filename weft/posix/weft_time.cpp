@@ -5,8 +5,8 @@
 #include "weft/base/errno.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/posix/caller.hpp"
-#include "weft/posix/moment.hpp"
 #include "weft/posix/poll_many.hpp"
+#include "weft/posix/timespec.hpp"
 #include "weft/wait/sleep.hpp"
 
 using namespace weft;

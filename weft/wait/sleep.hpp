@@ -21,7 +21,7 @@ public:
 
     bool ready() const noexcept { return false; }
     bool start(waiter& w) noexcept {
-        w.enlist("a moment", nullptr, nullptr, [](waiter&) noexcept {});
+        w.enlist("a time point", nullptr, nullptr, [](waiter&) noexcept {});
         return true;
     }
     time_point deadline() const noexcept { return until_; }

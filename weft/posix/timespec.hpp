@@ -1,4 +1,4 @@
-// moment: converts the times of C to time points of weft.
+// timespec: converts the times of C to time points of weft.
 //
 // Design: a time of any clock becomes a time point of the steady clock when it is given, so that no
 // later change of a clock lengthens or shortens a wait.
@@ -24,13 +24,13 @@ inline duration duration_of(const timespec& t) noexcept {
 }
 
 // False: not a valid time, or not one of the known clocks.
-inline bool moment_of(const timespec& until, clockid_t clock, time_point& moment) noexcept {
+inline bool time_point_of(const timespec& until, clockid_t clock, time_point& at) noexcept {
     if (!is_time(until) || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)) return false;
     timespec there{};
     ::clock_gettime(clock, &there);
     const duration then = duration_of(until);
     const duration now_there = duration_of(there);
-    moment = then <= now_there ? now() : after(now(), then - now_there);
+    at = then <= now_there ? now() : after(now(), then - now_there);
     return true;
 }
 
