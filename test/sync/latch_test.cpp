@@ -71,12 +71,12 @@ TEST(latch, can_be_destroyed_once_wait_returns) {
 
 TEST(latch_death, a_count_below_zero) {
     EXPECT_DEATH(weft::latch(1).count_down(2),
-                 "a count of what is waited for falls below zero \\(.*latch_test\\.cpp:");
+                 "a countdown falls below zero \\(.*latch_test\\.cpp:");
 }
 
 TEST(latch_death, a_count_outside_of_its_range) {
     EXPECT_DEATH(weft::latch(weft::latch::max() + 1),
-                 "a count of what is waited for begins beyond its maximum \\(.*latch_test\\.cpp:");
+                 "a countdown begins beyond its maximum \\(.*latch_test\\.cpp:");
     EXPECT_DEATH(weft::latch(-3), "a latch begins outside of its range \\(.*latch_test\\.cpp:");
     EXPECT_DEATH(weft::latch(1).count_down(-1),
                  "a latch is counted down by less than nothing \\(.*latch_test\\.cpp:");

@@ -56,12 +56,11 @@ TEST(wait_group, may_grow_while_it_is_waited_for) {
 
 TEST(wait_group_death, done_more_often_than_added) {
     EXPECT_DEATH(weft::wait_group().done(),
-                 "a count of what is waited for falls below zero \\(.*wait_group_test\\.cpp:");
+                 "a countdown falls below zero \\(.*wait_group_test\\.cpp:");
 }
 
 TEST(wait_group_death, an_initial_count_beyond_its_maximum) {
-    EXPECT_DEATH(weft::wait_group(~std::size_t{0}),
-                 "a count of what is waited for begins beyond its maximum");
+    EXPECT_DEATH(weft::wait_group(~std::size_t{0}), "a countdown begins beyond its maximum");
 }
 
 }  // namespace

@@ -4,8 +4,7 @@ namespace weft::detail {
 
 void countdown::add(std::size_t n, std::source_location caller) noexcept {
     word v = queue_.lock();
-    WEFT_ASSERT_AT(n <= most - v / unit, "a count of what is waited for grows beyond its maximum",
-                   caller);
+    WEFT_ASSERT_AT(n <= most - v / unit, "a countdown grows beyond its maximum", caller);
     queue_.unlock(v + n * unit);
 }
 
@@ -14,12 +13,12 @@ void countdown::remove(std::size_t n, std::source_location caller) noexcept {
     word w = queue_.load();
     while ((w & atomic_wait_queue::busy) == 0) {
         const word v = atomic_wait_queue::value_of(w);
-        WEFT_ASSERT_AT(n <= v / unit, "a count of what is waited for falls below zero", caller);
+        WEFT_ASSERT_AT(n <= v / unit, "a countdown falls below zero", caller);
         if (v == n * unit && w != v) break;
         if (queue_.change(w, w - n * unit)) return;
     }
     const word v = queue_.lock();
-    WEFT_ASSERT_AT(n <= v / unit, "a count of what is waited for falls below zero", caller);
+    WEFT_ASSERT_AT(n <= v / unit, "a countdown falls below zero", caller);
     wait_list woken;
     if (v == n * unit) queue_.claim_all(woken);
     queue_.unlock(v - n * unit);

@@ -22,8 +22,7 @@ public:
 
     constexpr countdown(std::size_t bars, const char* what, std::source_location caller) noexcept
         : queue_(bars * unit), what_(what) {
-        WEFT_ASSERT_AT(bars <= most, "a count of what is waited for begins beyond its maximum",
-                       caller);
+        WEFT_ASSERT_AT(bars <= most, "a countdown begins beyond its maximum", caller);
     }
 
     bool is_open() const noexcept { return queue_.value() == 0; }

@@ -100,7 +100,7 @@ void scope::kill_children() noexcept {
         if (m == nullptr) return;
         flow& f = *m->child;
         if (!f.is_at(current_executor()))
-            fail("a frame is destroyed while what it waits for runs on another executor", f.info(),
+            fail("a frame is destroyed while its children run on another executor", f.info(),
                  unknown_caller);
         f.kind->end(f);
     }
