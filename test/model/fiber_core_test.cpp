@@ -209,7 +209,7 @@ report release_beside(party_to_it p, const model::options& how) {
                     if (end.ready()) on.close();
                 }
                 f->look();
-                f->abandon();
+                f->detach();
             });
             if (p.stops)
                 run.thread("stops", [&] {

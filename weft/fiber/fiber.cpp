@@ -260,7 +260,7 @@ void fiber_core::finish() noexcept {
     release();
 }
 
-void fiber_core::abandon() noexcept {
+void fiber_core::detach() noexcept {
     if (joiners.lock()) {
         detached = true;
         const bool handed_over = !kept;  // the reference is the run's now
@@ -365,7 +365,7 @@ join_outcome fiber::outcome(std::source_location caller) {
 void fiber::detach(std::source_location caller) {
     detail::fiber_core& c = begun(caller);
     core_ = nullptr;
-    c.abandon();
+    c.detach();
 }
 
 void fiber::end() noexcept {
@@ -383,7 +383,7 @@ void fiber::end() noexcept {
         }
     }
     core_ = nullptr;
-    c.abandon();
+    c.detach();
 }
 
 namespace this_fiber {

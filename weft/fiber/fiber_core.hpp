@@ -9,7 +9,7 @@
 // Its first two words are those of a coroutine frame, so that a run queue resumes it as it resumes
 // a C++20 coroutine. The handle and each message in transit have a reference. The run needs none of
 // its own: a fiber object does not release its reference before the end, or passes it to the run
-// by abandon(). The run has its own if the handle is not a fiber object (`kept`).
+// by detach(). The run has its own if the handle is not a fiber object (`kept`).
 //
 // Invariants:
 // F1  the joiners' queue ends once, after all the rest of the outcome was written; from then on the
@@ -120,8 +120,8 @@ struct fiber_core : frame, flow {
     // The running fiber is about to suspend: if the next turn is a fiber's too, that fiber's
     // coroutine, to be continued instead of this one. Else null.
     control* pass_turn() noexcept;
-    void finish() noexcept;   // the last step on its executor's thread
-    void abandon() noexcept;  // by a fiber object that will not join; it has started
+    void finish() noexcept;  // the last step on its executor's thread
+    void detach() noexcept;  // by a fiber object that will not join; it has started
     void set_name(std::string_view name);
 
     static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }

@@ -107,7 +107,7 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
     detail::fiber_core* const core = handle.core_;
     core->become_child(std::make_unique<scope_member>(*core));
     core->home = core->target->fixed_executor();  // no other thread has a reference yet
-    n.admit(*core->member);
+    n.add_child(*core->member);
     core->begin(at_once);
     return handle;
 }

@@ -111,15 +111,15 @@ private:
     void ended(look_up&) {
         --under_way_;
         looked_up();
-        conclude();
+        wake_if_done();
     }
     void ended(attempt& a) {
         --under_way_;
         settle(a);
         if (&a == &*attempts_[next_ - 1]) go_on();
-        conclude();
+        wake_if_done();
     }
-    void conclude() noexcept {
+    void wake_if_done() noexcept {
         if (under_way_ == 0 && waiter_.claim()) waiter_.wake();  // B1
     }
 
@@ -167,7 +167,7 @@ private:
     static void on_pause(timer_node& t) noexcept {
         race& self = *static_cast<pause&>(t).of;
         self.go_on();
-        self.conclude();
+        self.wake_if_done();
     }
 
     // For an attempt that is done. A second one that has connected is closed here.

@@ -77,7 +77,7 @@ task_handle<T> spawn_into(nursery& n, task<T>&& t, scheduler* on,
                           std::source_location caller = std::source_location::current()) {
     scheduler& there = on != nullptr ? *on : detail::launcher_here();
     detail::task_run<T> run(std::move(t), there.fixed_executor(), caller);
-    n.admit(run->member);
+    n.add_child(run->member);
     run->post_first_turn(there);
     return task_handle<T>(std::move(run));
 }

@@ -91,7 +91,7 @@ public:
     }
 
     // Called by spawn_into, before the child can end.
-    void admit(scope_member& m) noexcept { children_.enter(m); }
+    void add_child(scope_member& m) noexcept { children_.enter(m); }
 
     // Called by with_nursery: f, which has not started, will run the block.
     void begin_block(flow& f) noexcept {
