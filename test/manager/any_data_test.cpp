@@ -36,11 +36,11 @@ TEST(any_data, is_empty_by_default_and_after_a_move) {
 TEST(any_data, destroys_its_object_once) {
     int gone = 0;
     {
-        struct aside {
+        struct boxed {
             std::unique_ptr<weft::testing::counted> c;
         };
         any_data a =
-            aside{std::unique_ptr<weft::testing::counted>(new weft::testing::counted{gone})};
+            boxed{std::unique_ptr<weft::testing::counted>(new weft::testing::counted{gone})};
         any_data b = std::move(a);
         a = std::move(b);
         EXPECT_EQ(gone, 0);

@@ -18,7 +18,7 @@ using model::explore;
 TEST(await, resumes_with_the_result_when_the_coroutine_is_done) {
     expect_right(explore(
         [](execution& run) {
-            std::optional<weft::detail::bridge_end> end;
+            std::optional<weft::detail::rendezvous> end;
             end.emplace();
             model::var<int> value{0};
             model::agent a;

@@ -178,7 +178,7 @@ private:
     F f_;
     bool done_ = false;
     std::exception_ptr error_;
-    [[no_unique_address]] detail::bridge_value<T> value_;
+    [[no_unique_address]] detail::adapter_value<T> value_;
 };
 
 template <std::invocable F>

@@ -18,7 +18,7 @@ template <class T>
 T await(task<T>&& t, std::source_location caller = std::source_location::current()) {
     flow& f = detail::blocking_flow(caller);
     const detail::unwinding_shield until_it_is_through(f);
-    if (!detail::task_run<T>::takes(t)) return detail::bridge_to(std::move(t)).wait(f);
+    if (!detail::task_run<T>::takes(t)) return detail::adapter_to(std::move(t)).wait(f);
     detail::task_run<T> run(std::move(t), *f.home);
     run->run_to_end(f);
     return run.take();

@@ -195,7 +195,7 @@ private:
 // The result of an await adapter. It lies on the stack of the blocked caller, so T may have any
 // alignment.
 template <class T>
-class bridge_value {
+class adapter_value {
     std::optional<std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>
         value_;
 
@@ -215,7 +215,7 @@ public:
     }
 };
 template <>
-class bridge_value<void> {
+class adapter_value<void> {
 public:
     void take() noexcept {}
 };
@@ -223,7 +223,7 @@ public:
 // The rendezvous of the coroutine and the blocked caller; the second to arrive sees the first. The
 // coroutine may end on another thread than it started on, if the object that it awaits is not
 // weft's.
-struct bridge_end {
+struct rendezvous {
     enum state : unsigned char { neither, waits, ended };
 
     atomic<unsigned char> met{neither};
@@ -248,22 +248,22 @@ struct bridge_end {
 };
 
 template <class T>
-struct bridge_promise_value {
-    bridge_value<T>* value = nullptr;
+struct adapter_promise_value {
+    adapter_value<T>* value = nullptr;
     template <class U>
     void return_value(U&& u) {
         value->set(std::forward<U>(u));
     }
 };
 template <>
-struct bridge_promise_value<void> {
-    bridge_value<void>* value = nullptr;
+struct adapter_promise_value<void> {
+    adapter_value<void>* value = nullptr;
     void return_void() noexcept {}
 };
 
 // The coroutine that awaits on behalf of a blocked caller. It starts on the caller's thread.
 template <class T>
-class bridge {
+class await_adapter {
 public:
     struct ending {
         bool await_ready() const noexcept { return false; }
@@ -273,28 +273,28 @@ public:
         }
         void await_resume() const noexcept {}
     };
-    struct promise_type : bridge_promise_value<T> {
-        bridge_end* end = nullptr;
+    struct promise_type : adapter_promise_value<T> {
+        rendezvous* end = nullptr;
 
         static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
         static void operator delete(void* p, std::size_t bytes) noexcept {
             block_cache::release(p, bytes);
         }
-        bridge get_return_object() noexcept { return bridge(*this); }
+        await_adapter get_return_object() noexcept { return await_adapter(*this); }
         std::suspend_always initial_suspend() const noexcept { return {}; }
         ending final_suspend() const noexcept { return {}; }
         void unhandled_exception() { end->error = caught_exception(); }
     };
 
-    explicit bridge(promise_type& p) noexcept
+    explicit await_adapter(promise_type& p) noexcept
         : frame_(std::coroutine_handle<promise_type>::from_promise(p)) {}
-    bridge(const bridge&) = delete;
-    ~bridge() { frame_.destroy(); }
+    await_adapter(const await_adapter&) = delete;
+    ~await_adapter() { frame_.destroy(); }
 
     T wait(flow& f) {
         struct meeting {
-            bridge_end end;
-            bridge_value<T> value;
+            rendezvous end;
+            adapter_value<T> value;
         };
         maybe_boxed<meeting> place(f);
         frame_.promise().end = &place->end;
@@ -310,7 +310,7 @@ private:
 };
 
 template <class A>
-bridge<await_result_t<A>> bridge_to(A&& a) {
+await_adapter<await_result_t<A>> adapter_to(A&& a) {
     // An awaiter that is returned by reference gets a name: GCC 12 copies one that a call returns.
     if constexpr (std::is_reference_v<awaiter_t<A>>) {
         auto&& awaiter = awaiter_of(std::forward<A>(a));
@@ -323,7 +323,7 @@ bridge<await_result_t<A>> bridge_to(A&& a) {
 // The same for an object on a shared stack, which is moved into the coroutine, or copied if the
 // caller keeps it. That happens in the coroutine's first turn, in which the caller still runs.
 template <class A>
-bridge<await_result_t<A>> bridge_with(A&& on_stack) {
+await_adapter<await_result_t<A>> adapter_with(A&& on_stack) {
     std::remove_cvref_t<A> a(std::forward<A>(on_stack));
     if constexpr (std::is_reference_v<awaiter_t<A>>) {
         auto&& awaiter = awaiter_of(static_cast<A&&>(a));
@@ -334,9 +334,9 @@ bridge<await_result_t<A>> bridge_with(A&& on_stack) {
 }
 
 template <class A>
-await_result_t<A> bridge_off_stack(A&& a, flow& f, std::source_location caller) {
+await_result_t<A> await_off_stack(A&& a, flow& f, std::source_location caller) {
     if constexpr (std::is_constructible_v<std::remove_cvref_t<A>, A&&>)
-        return bridge_with<A>(std::forward<A>(a)).wait(f);
+        return adapter_with<A>(std::forward<A>(a)).wait(f);
     else
         fail("what cannot be moved is awaited on a shared stack", f.info(), caller);
 }
@@ -353,8 +353,8 @@ decltype(auto) await(A&& a, std::source_location caller = std::source_location::
         flow& f = detail::blocking_flow(caller);
         const detail::unwinding_shield until_it_is_through(f);
         if (detail::is_on_shared_stack(std::addressof(a))) [[unlikely]]
-            return detail::bridge_off_stack(std::forward<A>(a), f, caller);
-        return detail::bridge_to(std::forward<A>(a)).wait(f);
+            return detail::await_off_stack(std::forward<A>(a), f, caller);
+        return detail::adapter_to(std::forward<A>(a)).wait(f);
     }
 }
 
