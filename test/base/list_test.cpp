@@ -172,11 +172,11 @@ TEST(list, peek_finds_the_first_element) {
     numbered c(3);
     l.push_back(a);
     l.push_back(b);
-    const void* const first = l.glance();
+    const void* const first = l.peek();
     l.push_front(c);
-    EXPECT_NE(l.glance(), first);
+    EXPECT_NE(l.peek(), first);
     l.remove(c);
-    EXPECT_EQ(l.glance(), first);
+    EXPECT_EQ(l.peek(), first);
     const auto at = reinterpret_cast<std::uintptr_t>(first);
     EXPECT_GE(at, reinterpret_cast<std::uintptr_t>(&a));
     EXPECT_LT(at, reinterpret_cast<std::uintptr_t>(&a + 1));
@@ -192,7 +192,7 @@ TEST(list, peek_needs_no_lock) {
     std::atomic<bool> through = false;
     std::thread other([&] {
         std::uintptr_t seen = 0;
-        for (int i = 0; i != 100000; ++i) seen |= reinterpret_cast<std::uintptr_t>(l.glance());
+        for (int i = 0; i != 100000; ++i) seen |= reinterpret_cast<std::uintptr_t>(l.peek());
         EXPECT_NE(seen, 0u);
         through.store(true, std::memory_order_relaxed);
     });

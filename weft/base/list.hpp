@@ -16,7 +16,7 @@
 // build an element destroyed in a list, or a list destroyed with elements, ends the program.
 //
 // Limits: no count is kept, since an element leaves without knowing its list, and a splice moves
-// any number at once. Not thread-safe, except glance().
+// any number at once. Not thread-safe, except peek().
 //
 //   struct waiter : weft::list_node<> { ... };
 //   waiter w;
@@ -24,7 +24,7 @@
 //   queue.push_back(w);
 //   if (w.linked()) queue.remove(w);
 //
-// Model: none, glance() is good for a prefetch and for nothing else.
+// Model: none, peek() is good for a prefetch and for nothing else.
 #pragma once
 
 #include <atomic>
@@ -60,7 +60,7 @@ struct list_link {
         next = prev = nullptr;  // I1
     }
 
-    // Relaxed: glance() may read it from another thread.
+    // Relaxed: peek() may read it from another thread.
     static void point(list_link*& from, list_link* to) noexcept {
         std::atomic_ref(from).store(to, std::memory_order_relaxed);
     }
@@ -133,7 +133,7 @@ public:
     // The address of the first element, or of an element that was first shortly before or will be,
     // or of the list: a prefetch hint and nothing else. Any thread, whatever guards the
     // list.
-    const void* glance() const noexcept {
+    const void* peek() const noexcept {
         link*& first = const_cast<link*&>(ends_.next);  // it is only read
         return std::atomic_ref(first).load(std::memory_order_relaxed);
     }

@@ -192,7 +192,7 @@ void io_entry::release_borrowed(std::uint64_t generation) noexcept {
 // nothing else of it is touched before its flow has its turn.
 void io_entry::fetch_waiting(std::uint64_t flags) const noexcept {
     const wait_list& queue = waiting[(flags & readable) != 0 ? 0 : 1];
-    const void* const node = queue.glance();
+    const void* const node = queue.peek();
     if (node != static_cast<const void*>(&queue)) prefetch_around(node, 6, 1);
 }
 
