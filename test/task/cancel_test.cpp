@@ -125,7 +125,8 @@ const wait_of_tasks every_wait_of_tasks[] = {
      [](int& n) { weft::await(weft::when_any(hold_for_an_hour(n), hold_for_an_hour(n))); }},
     {"some",
      [](int& n) {
-         weft::await(weft::some(2, hold_for_an_hour(n), hold_for_an_hour(n), hold_for_an_hour(n)));
+         weft::await(
+             weft::when_n(2, hold_for_an_hour(n), hold_for_an_hour(n), hold_for_an_hour(n)));
      }},
     {"with_timeout",
      [](int& n) { static_cast<void>(weft::await(weft::with_timeout(hold_for_an_hour(n), 2h))); }},

@@ -121,7 +121,8 @@ TEST(foreign, awaits_when_any_and_some) {
         EXPECT_EQ(first.index, 1u);
         EXPECT_EQ(std::get<1>(first.value), 2);
         EXPECT_EQ(live_count, 0) << "the loser has ended";
-        auto two = co_await weft::some(2, number_in(3ms, 3), number_in(2ms, 2), number_in(1ms, 1));
+        auto two =
+            co_await weft::when_n(2, number_in(3ms, 3), number_in(2ms, 2), number_in(1ms, 1));
         EXPECT_EQ(two.size(), 2u);
         EXPECT_EQ(two.at(0).index, 2u);
         EXPECT_EQ(two.at(1).index, 1u);

@@ -185,7 +185,7 @@ TYPED_TEST(value_of, some) {
     const auto body = []() -> task<bool> {
         std::vector<task<value>> tasks;
         for (int i = 0; i < 3; ++i) tasks.push_back(value_of<TypeParam>::made_later());
-        for (auto& v : co_await weft::some(2, std::move(tasks)))
+        for (auto& v : co_await weft::when_n(2, std::move(tasks)))
             if (!TypeParam::good(v.value)) co_return false;
         co_return true;
     };

@@ -9,8 +9,8 @@
 namespace {
 
 using namespace on_loop;
-using weft::some;
 using weft::when_any;
+using weft::when_n;
 
 TEST(when_any, returns_the_index_and_value_of_the_first) {
     weft::testing::virtual_loop l(1);
@@ -89,13 +89,13 @@ TEST(when_any, is_stopped_with_its_awaiter) {
     EXPECT_THROW(r.take(), weft::stopped);
 }
 
-TEST(some, returns_the_first_in_completion_order) {
+TEST(when_n, returns_the_first_in_completion_order) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();
     const auto body = []() -> task<> {
         std::vector<task<int>> tasks;
         for (int i = 0; i < 9; ++i) tasks.push_back(number_in(std::chrono::milliseconds(9 - i), i));
-        auto three = co_await some(3, std::move(tasks));
+        auto three = co_await when_n(3, std::move(tasks));
         EXPECT_EQ(three.size(), 3u);
         for (std::size_t i = 0; i < 3; ++i) {
             EXPECT_EQ(three[i].index, 8 - i);
@@ -106,9 +106,9 @@ TEST(some, returns_the_first_in_completion_order) {
     EXPECT_EQ(l.now() - before, 3ms);
 }
 
-TEST(some, of_fewer_returns_all) {
+TEST(when_n, of_fewer_returns_all) {
     const auto body = []() -> task<std::size_t> {
-        auto all = co_await some(5, number_in(2ms, 1), number_in(1ms, 2));
+        auto all = co_await when_n(5, number_in(2ms, 1), number_in(1ms, 2));
         EXPECT_EQ(all[0].index, 1u);
         EXPECT_EQ(std::get<1>(all[0].value), 2);
         co_return all.size();
@@ -120,8 +120,8 @@ TEST(when_any_death, of_none_names_the_file_of_the_call) {
     const auto none = [] { return std::vector<task<int>>(); };
     const auto first = [&]() -> task<> { co_await when_any(none()); };
     EXPECT_DEATH(run(first()), "weft: when_any of an empty range .*when_any_test.cpp");
-    EXPECT_DEATH(static_cast<void>(some(0, none())), "weft: some of none .*when_any_test.cpp");
-    EXPECT_DEATH(static_cast<void>(some(0, number_in(1ms, 1))), "weft: some of none");
+    EXPECT_DEATH(static_cast<void>(when_n(0, none())), "weft: when_n of none .*when_any_test.cpp");
+    EXPECT_DEATH(static_cast<void>(when_n(0, number_in(1ms, 1))), "weft: when_n of none");
 }
 
 }  // namespace

@@ -32,14 +32,15 @@
 #include "weft/base/caught_exception.hpp"
 #include "weft/future/group.hpp"
 #include "weft/future/promise.hpp"
+#include "weft/wait/awaitable.hpp"
 #include "weft/wait/when_any_result.hpp"
 
 namespace weft {
 namespace detail {
 
 template <class R>
-concept range_of_futures = std::ranges::forward_range<R> && std::ranges::sized_range<R> &&
-                           is_future<std::ranges::range_value_t<R>>;
+concept range_of_futures = range_of_awaitables<R> && std::ranges::forward_range<R> &&
+                           std::ranges::sized_range<R> && is_future<std::ranges::range_value_t<R>>;
 template <class R>
 using range_value_of = typename std::ranges::range_value_t<R>::value_type;
 

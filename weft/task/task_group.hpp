@@ -1,5 +1,5 @@
 // task_group: tasks that start together and are awaited together; the common part of when_all,
-// when_any and some.
+// when_any and when_n.
 //
 // Design: each task is a flow of its own in one scope. The tasks start in order on the awaiter's
 // executor, or in no order in the awaiter's pool; the last task to end wakes the awaiter. No task
@@ -130,13 +130,6 @@ auto tasks_of(R&& range) {
     for (auto&& a : range) tasks.push_back(as_task(std::forward<decltype(a)>(a)));
     return tasks;
 }
-
-template <class R>
-concept range_of_awaitables = !awaitable<R> && requires(R& r) {
-    std::begin(r);
-    std::end(r);
-    requires awaitable<decltype(*std::begin(r))>;
-};
 
 }  // namespace detail
 }  // namespace weft

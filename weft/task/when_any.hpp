@@ -1,8 +1,8 @@
-// when_any, some: await several awaitables at once, until one, or n of them, have ended.
+// when_any, when_n: await several awaitables at once, until one, or n of them, have ended.
 //
 //   auto first = co_await weft::when_any(from_cache(k), from_disk(k));   // a variant
 //   if (first.index == 0) use(std::get<0>(first.value));
-//   auto two = co_await weft::some(2, std::move(replicas));              // in the order of ending
+//   auto two = co_await weft::when_n(2, std::move(replicas));            // in the order of ending
 //
 // The other tasks, the losers, are then asked to stop, and have ended when the await returns:
 // everything that the losers held is released. Each is a task of its own, as in when_all. A task
@@ -54,7 +54,7 @@ public:
 };
 
 template <class... Ts>
-class [[nodiscard]] some_operation : public detail::mixed_group<Ts...> {
+class [[nodiscard]] when_n_operation : public detail::mixed_group<Ts...> {
 public:
     using detail::mixed_group<Ts...>::mixed_group;
 
@@ -84,7 +84,7 @@ public:
 };
 
 template <class T>
-class [[nodiscard]] some_range_operation : public detail::range_group<T> {
+class [[nodiscard]] when_n_range_operation : public detail::range_group<T> {
 public:
     using detail::range_group<T>::range_group;
 
@@ -113,18 +113,18 @@ auto when_any(R&& range) {
 // Waits for all if there are fewer than `count`. Precondition: `count` is not 0.
 template <awaitable... As>
     requires(sizeof...(As) > 0)
-auto some(std::size_t count, As&&... awaitables) {
-    WEFT_ASSERT_AT(count > 0, "some of none", unknown_caller);
-    return some_operation<detail::task_result_t<As>...>(
+auto when_n(std::size_t count, As&&... awaitables) {
+    WEFT_ASSERT_AT(count > 0, "when_n of none", unknown_caller);
+    return when_n_operation<detail::task_result_t<As>...>(
         count, detail::as_task(std::forward<As>(awaitables))...);
 }
 template <detail::range_of_awaitables R>
-auto some(std::size_t count, R&& range,
-          std::source_location caller = std::source_location::current()) {
-    WEFT_ASSERT_AT(count > 0, "some of none", caller);
+auto when_n(std::size_t count, R&& range,
+            std::source_location caller = std::source_location::current()) {
+    WEFT_ASSERT_AT(count > 0, "when_n of none", caller);
     auto tasks = detail::tasks_of(std::forward<R>(range));
     using T = typename decltype(tasks)::value_type::value_type;
-    return some_range_operation<T>(count, std::move(tasks));
+    return when_n_range_operation<T>(count, std::move(tasks));
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <coroutine>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -49,6 +50,13 @@ using await_result_t =
     decltype(std::declval<std::remove_reference_t<detail::awaiter_t<A>>&>().await_resume());
 
 namespace detail {
+
+template <class R>
+concept range_of_awaitables = !awaitable<R> && requires(R& r) {
+    std::begin(r);
+    std::end(r);
+    requires awaitable<decltype(*std::begin(r))>;
+};
 
 // A type that runs only when it is awaited, such as task<>.
 template <class T>
