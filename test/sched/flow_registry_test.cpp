@@ -77,8 +77,8 @@ TEST(flow_registry, counts_flows_and_gives_serials_in_registration_order) {
 TEST(flow_registry, requests_stop_of_the_oldest_first_and_of_each_once) {
     company c;
     for (int n = 0; n != 4; ++n) c.add([] {});
-    c.registry.request_stop_of_all();
-    c.registry.request_stop_of_all();
+    c.registry.request_stop();
+    c.registry.request_stop();
     EXPECT_EQ(c.told, (numbers{0, 1, 2, 3}));
     EXPECT_EQ(c.registry.count(), 4u);
     EXPECT_EQ(c.registry.youngest(), c.all[3]);
@@ -97,7 +97,7 @@ TEST(flow_registry, allows_any_flow_to_end_during_a_stop_request) {
                     for (std::size_t k = 0; i == who && k != count; ++k)
                         if ((whom >> k & 1) != 0) c.end(k);
                 });
-            c.registry.request_stop_of_all();
+            c.registry.request_stop();
             numbers expected;
             for (std::size_t i = 0; i != count; ++i)
                 if (i <= who || (whom >> i & 1) == 0) expected.push_back(i);
@@ -110,7 +110,7 @@ TEST(flow_registry, requests_stop_of_flows_added_during_a_request_and_later) {
     company c;
     c.add([&] { c.add([] {}); });
     c.add([] {});
-    c.registry.request_stop_of_all();
+    c.registry.request_stop();
     EXPECT_EQ(c.told, (numbers{0, 2, 1}));
     c.add([] {});
     EXPECT_EQ(c.told.back(), 3u);

@@ -31,7 +31,7 @@ const flow* flow_registry::find(executor::flow_question is_it, const void* with)
     return nullptr;
 }
 
-void flow_registry::request_stop_of_all() noexcept {
+void flow_registry::request_stop() noexcept {
     if (std::exchange(ending_, true)) return;
     list<flow> taken;
     taken.splice(flows_);

@@ -34,7 +34,7 @@ public:
     }
 
     // Asks all to stop, the oldest first, and each flow that is registered later. Only once.
-    void request_stop_of_all() noexcept;
+    void request_stop() noexcept;
     bool is_ending() const noexcept { return ending_; }
 
     std::size_t count() const noexcept { return count_; }

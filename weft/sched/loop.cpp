@@ -499,13 +499,13 @@ unsigned loop::fork_count() noexcept {
 
 void loop::register_flow(flow& f) noexcept { living_.register_flow(f); }
 void loop::deregister_flow(flow& f) noexcept { living_.deregister_flow(f); }
-void loop::request_stop_of_all() noexcept { living_.request_stop_of_all(); }
+void loop::request_stop() noexcept { living_.request_stop(); }
 
 void loop::kill_all() noexcept {
     const detail::restore_on_exit put_back;
     detail::this_thread_runs() = {nullptr, this};
     take_posted();
-    request_stop_of_all();
+    request_stop();
     run_on(never);
     // The rest does not end on request. The youngest first: the flow that started it may wait for
     // it in a destructor, which cannot be unwound.

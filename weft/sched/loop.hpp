@@ -157,7 +157,7 @@ public:
     // Only before the first run. Null: none.
     void set_source(steal_source* s) noexcept { source_ = s; }
     // Asks all live flows to stop, and each flow that joins later. On its own thread.
-    void request_stop_of_all() noexcept;
+    void request_stop() noexcept;
     // Ends all live flows, as the destructor does, and keeps the loop. On the thread that runs it.
     void kill_all() noexcept;
     // For the work source: makes the loop ask it again, at once if the loop sleeps. Any thread.

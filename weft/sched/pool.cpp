@@ -107,7 +107,7 @@ struct pool::core {
             runnable node;
             loop* asked;
             explicit end_order(loop& l) noexcept
-                : frame{[](frame* f) { static_cast<end_order*>(f)->asked->request_stop_of_all(); },
+                : frame{[](frame* f) { static_cast<end_order*>(f)->asked->request_stop(); },
                         [](frame*) {}},
                   asked(&l) {
                 node.handle = handle();

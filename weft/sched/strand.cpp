@@ -74,7 +74,7 @@ private:
         runnable node;
         core& of;
         explicit stop_of_all(core& c) noexcept
-            : frame{[](frame* f) { static_cast<stop_of_all*>(f)->of.living.request_stop_of_all(); },
+            : frame{[](frame* f) { static_cast<stop_of_all*>(f)->of.living.request_stop(); },
                     [](frame*) {}},
               of(c) {
             node.handle = handle();
@@ -266,7 +266,7 @@ void strand::core::seize() noexcept {
     }
     const detail::restore_on_exit put_back;
     detail::this_thread_runs() = {nullptr, this};
-    living.request_stop_of_all();
+    living.request_stop();
     while (flow* f = living.youngest()) f->kind->end(*f);
     for (;;) {
         take_posted();
