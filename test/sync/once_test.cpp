@@ -73,7 +73,7 @@ TEST(once, an_uncommitted_guard_lets_the_next_caller_try) {
         weft::once_guard mine(loaded);
         co_await weft::sleep_for(std::chrono::milliseconds(1));
         if (++tries == 1) throw std::runtime_error("not yet");
-        mine.succeeded();
+        mine.commit();
     };
     const auto body = [&]() -> weft::task<> {
         try {

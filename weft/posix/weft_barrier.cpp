@@ -42,7 +42,7 @@ int weft_once(weft_once_t* once, void (*routine)(void)) {
     if (error != 0 || !chosen) return error;
     once_guard mine(*flag);
     routine();
-    mine.succeeded();
+    mine.commit();
     return 0;
 }
 

@@ -18,11 +18,11 @@ bool once_operation::start(waiter& w) noexcept {
 
 }  // namespace detail
 
-void once_flag::leave(bool succeeded, std::source_location caller) noexcept {
+void once_flag::leave(bool committed, std::source_location caller) noexcept {
     const detail::atomic_wait_queue::word v = queue_.lock();
     WEFT_ASSERT_AT(v == running, "leave() of a once_flag that was not entered", caller);
     wait_list woken;
-    if (succeeded) {
+    if (committed) {
         queue_.claim_all(woken);
         queue_.unlock(done);
     } else if (detail::queue_node* next = queue_.claim_first()) {

@@ -8,9 +8,9 @@
 //   weft::call_once(loaded, [&] { table = load(); });
 //
 //   if (co_await loaded.async_begin()) {           // in a coroutine: true for one caller
-//       weft::once_guard mine(loaded);              // without succeeded(), the next waiter tries
+//       weft::once_guard mine(loaded);              // without commit(), the next waiter tries
 //       table = co_await async_load();
-//       mine.succeeded();
+//       mine.commit();
 //   }
 //
 // Model: none, what changes, changes under the lock of its atomic_wait_queue, which has one.
@@ -68,7 +68,7 @@ public:
     // case the wait returns true, and the caller owes a leave(), which a once_guard calls.
     // leave(true): the function is done. leave(false): the next waiter is to try.
     detail::once_operation async_begin() noexcept { return detail::once_operation(*this); }
-    void leave(bool succeeded,
+    void leave(bool committed,
                std::source_location caller = std::source_location::current()) noexcept;
 
 private:
@@ -83,19 +83,19 @@ private:
 inline bool detail::once_operation::ready() const noexcept { return flag_->is_done(); }
 
 // The turn of a caller that async_begin() chose. The destructor ends the turn; the turn is a
-// success if succeeded() was called.
+// success if commit() was called.
 class once_guard {
 public:
     explicit once_guard(once_flag& entered) noexcept : flag_(entered) {}
     once_guard(const once_guard&) = delete;
     once_guard& operator=(const once_guard&) = delete;
-    ~once_guard() { flag_.leave(succeeded_, unknown_caller); }
+    ~once_guard() { flag_.leave(committed_, unknown_caller); }
 
-    void succeeded() noexcept { succeeded_ = true; }
+    void commit() noexcept { committed_ = true; }
 
 private:
     once_flag& flag_;
-    bool succeeded_ = false;
+    bool committed_ = false;
 };
 
 // Throws stopped, and what f throws.
@@ -104,7 +104,7 @@ void call_once(once_flag& flag, F&& f, Args&&... args) {
     if (flag.is_done() || !await(flag.async_begin(), unknown_caller)) return;
     once_guard mine(flag);
     std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
-    mine.succeeded();
+    mine.commit();
 }
 
 }  // namespace weft
