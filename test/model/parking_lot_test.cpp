@@ -29,20 +29,20 @@ constexpr auto seq_cst = std::memory_order_seq_cst;
 
 // A word that is 1 while it is owned, and whose ownership is handed off directly; a caller that
 // finds the word free takes it.
-class gate {
+class parked_lock {
 public:
     struct node : parked {
-        explicit node(gate& g) : of(g) {}
-        gate& of;
+        explicit node(parked_lock& g) : of(g) {}
+        parked_lock& of;
         bool given = false;
     };
 
-    explicit gate(bool is_free) : held_(is_free ? 0 : 1) {}
+    explicit parked_lock(bool is_free) : held_(is_free ? 0 : 1) {}
 
     bool take(weft::waiter& w, node& n) {
         n.fiber = &w;
         n.address = this;
-        w.enlist("a gate", this, &n, [](weft::waiter& me) noexcept {
+        w.enlist("a lock", this, &n, [](weft::waiter& me) noexcept {
             auto& self = me.operation<node>();
             static_cast<void>(self.of.line_.leave(self));
         });
@@ -69,23 +69,23 @@ private:
 };
 
 TEST(parking_lot, loses_no_wake_and_wakes_no_waiter_twice) {
-    expect_right(model::pass<gate>(2, 2, 3), bounded);
-    expect_right(model::pass<gate>(3, 1, 3), bounded);
+    expect_right(model::pass<parked_lock>(2, 2, 3), bounded);
+    expect_right(model::pass<parked_lock>(3, 1, 3), bounded);
 }
 
 TEST(parking_lot, has_one_winner_of_unpark_and_cancellation) {
     for (fate f : {fate::deadline, fate::stop, fate::both})
-        expect_right(model::pass_beside<gate>(f, false, 6), bounded);
+        expect_right(model::pass_beside<parked_lock>(f, false, 6), bounded);
 }
 
 TEST(parking_lot, does_not_touch_a_destroyed_frame) {
-    expect_right(model::pass_beside<gate>(fate::end, false, 6), bounded);
-    expect_right(model::pass_beside<gate>(fate::end, true, 2), bounded);
+    expect_right(model::pass_beside<parked_lock>(fate::end, false, 6), bounded);
+    expect_right(model::pass_beside<parked_lock>(fate::end, true, 2), bounded);
 }
 
 TEST(parking_lot, grants_to_next_waiter_when_the_first_cancels) {
     for (fate f : {fate::deadline, fate::both})
-        expect_right(model::pass_beside<gate>(f, true, 3), bounded);
+        expect_right(model::pass_beside<parked_lock>(f, true, 3), bounded);
 }
 
 enum class manner { as_told, looks_before_it_enters, tells_before_the_store };

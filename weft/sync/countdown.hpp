@@ -1,4 +1,4 @@
-// gate: a countdown and the waiters that its end wakes: the common part of manual_reset_event,
+// countdown: a count, and the waiters that its end wakes: the common part of manual_reset_event,
 // latch and wait_group.
 //
 // Design: a count. A wait passes while the count is zero, and does not change the count.
