@@ -10,10 +10,10 @@
 //           c begins, or a coroutine resumes it -----------> enter, switch, come_back
 //           otherwise -------------------------------------> resume_rarely: refuses, or all else
 //   yield:  nothing in flight, c bare or keeping fp -------> leave<bare | own_fp>
-//           the same, on a shared stack -------------------> leave<seated>
+//           the same, on a shared stack -------------------> leave<shared_stack>
 //           otherwise -------------------------------------> yield_rarely: unwinds, refuses
 //
-// leave<seated> is inlined as well, so that there is no further frame to copy out and in.
+// leave<shared_stack> is inlined as well, so that there is no further frame to copy out and in.
 //
 // A third one leads from one coroutine to another: continue_instead().
 //
@@ -44,9 +44,9 @@ extern on_top introduced;
 extern on_top no_room;
 
 // How a coroutine is run, or left. On the first three no exception is in flight, on the first two
-// the thread itself is the resumer. seated: the coroutine leaves a shared stack. tried: as rare,
+// the thread itself is the resumer. shared_stack: the coroutine leaves one. tried: as rare,
 // but the coroutine stays held if it yields.
-enum class path { bare, own_fp, seated, rare, tried };
+enum class path { bare, own_fp, shared_stack, rare, tried };
 
 // What the frame of a resume that starts or nests keeps while the coroutine runs.
 struct nesting {
@@ -175,7 +175,7 @@ WEFT_ALWAYS_INLINE control* resume(control* c, on_top* request, std::source_loca
 template <path p>
 WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
     constexpr bool rare = p == path::rare;
-    constexpr bool seated = p == path::seated;
+    constexpr bool seated = p == path::shared_stack;
     annotated_context& target = rare     ? leave_rarely(*c, t)
                                 : seated ? leave_shared(*c, t)
                                          : t.resumer;
@@ -254,7 +254,7 @@ WEFT_ALWAYS_INLINE void yield(std::source_location caller) {
     if (unusual == running_coroutine::keeps_fp) [[likely]]
         return leave<path::own_fp>(running.get(running_coroutine::keeps_fp), t);
     if (unusual != running_coroutine::seated) return yield_rarely(t, caller);
-    leave<path::seated>(running.get(running_coroutine::seated), t);
+    leave<path::shared_stack>(running.get(running_coroutine::seated), t);
 }
 
 }  // namespace weft::detail

@@ -15,7 +15,7 @@ std::coroutine_handle<> fork_core::next_slowly(transfer_base& from, std::size_t 
         while (i != count_ && may_take(i)) ++i;  // dropped: these children need not begin
     if (i != count_ && wait_for(count_ - i)) return std::noop_coroutine();
     ended_ = true;
-    return hand_over(from, parent_, parent_is_foreign_);
+    return transfer_to(from, parent_, parent_is_foreign_);
 }
 
 // False if the children that were taken away have ended already.

@@ -76,8 +76,8 @@ protected:
         count_ = count;
         offer();
         const std::coroutine_handle<> first = go_to(0, count);
-        if constexpr (is_task) return hand_over(h.promise(), first, false);
-        return tail_call_bits == 0 ? first : hand_over_slowly(nullptr, first, false);
+        if constexpr (is_task) return transfer_to(h.promise(), first, false);
+        return tail_call_bits == 0 ? first : transfer_slowly(nullptr, first, false);
     }
 
     // Called when the parent resumes: throws the failure of the first child that failed. Unless
@@ -141,7 +141,7 @@ private:
         const std::size_t i = Count == 2 ? 1 : running_ + 1;
         transfer_base& from = children_[i - 1].promise();
         if ((from.word & transfer_base::error) == 0 && may_take(i)) [[likely]]
-            return hand_over(from, go_to(i, Count != 0 ? Count : count_), false);
+            return transfer_to(from, go_to(i, Count != 0 ? Count : count_), false);
         return next_slowly(from, i);
     }
     WEFT_NOINLINE void drop_slowly(fork_child* children, std::size_t count) noexcept;

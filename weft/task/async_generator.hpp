@@ -118,12 +118,12 @@ public:
             p.awaiter = h;
             if constexpr (std::is_base_of_v<detail::transfer_base, Awaiting>) {
                 p.word &= ~detail::transfer_base::foreign;
-                return detail::hand_over(h.promise(), frame_, false);
+                return detail::transfer_to(h.promise(), frame_, false);
             } else {
                 p.word |= detail::transfer_base::foreign;
                 return detail::tail_call_bits == 0
                            ? std::coroutine_handle<>(frame_)
-                           : detail::hand_over_slowly(nullptr, frame_, false);
+                           : detail::transfer_slowly(nullptr, frame_, false);
             }
         }
         value* await_resume() const {

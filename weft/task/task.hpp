@@ -73,7 +73,7 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> await_task(std::coroutine_handle<Awai
     task_promise<T>& child = task.promise();
     if (__builtin_expect(!child.begun(), 1)) {
         child.awaiter = h;
-        if constexpr (!from_outside) return hand_over(h.promise(), task, false);
+        if constexpr (!from_outside) return transfer_to(h.promise(), task, false);
         child.word |= transfer_base::foreign;
         return task;  // without tail calls, the task makes a trampoline at its first transfer
     }
@@ -85,7 +85,7 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> await_task(std::coroutine_handle<Awai
     if constexpr (from_outside)
         return h;
     else
-        return hand_over(h.promise(), h, false);
+        return transfer_to(h.promise(), h, false);
 }
 
 }  // namespace detail
@@ -163,7 +163,7 @@ void task<T>::start(std::source_location caller) {
     if (p.goes_straight())
         frame_.resume();
     else
-        detail::hand_over_slowly(nullptr, frame_, false).resume();
+        detail::transfer_slowly(nullptr, frame_, false).resume();
 }
 
 }  // namespace weft

@@ -130,7 +130,7 @@ void task_flow::begin(frame* f) {
     if (p.goes_straight())
         self.body.resume();
     else
-        hand_over_slowly(nullptr, self.body, false).resume();
+        transfer_slowly(nullptr, self.body, false).resume();
 }
 
 // The body has ended and is at its final suspend point.

@@ -111,8 +111,8 @@ private:
 
 }  // namespace
 
-std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_handle<> to,
-                                         bool to_is_foreign) {
+std::coroutine_handle<> transfer_slowly(transfer_base* from, std::coroutine_handle<> to,
+                                        bool to_is_foreign) {
     if (from != nullptr) {
         trampoline* below = trampoline::of(*from);
         if (below != nullptr && below->is_below(*from)) {

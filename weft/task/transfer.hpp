@@ -58,20 +58,20 @@ public:
 // (null), to `to`. Leaves `to` at the trampoline below. Without a trampoline below, runs `to` and
 // all that follows from it in this call, or transfers directly after all. Returns the result for
 // await_suspend: the handle to be resumed.
-std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_handle<> to,
-                                         bool to_is_foreign);
+std::coroutine_handle<> transfer_slowly(transfer_base* from, std::coroutine_handle<> to,
+                                        bool to_is_foreign);
 
 // Transfers from the running task to `to`; returns the result for await_suspend.
-WEFT_ALWAYS_INLINE std::coroutine_handle<> hand_over(transfer_base& from,
-                                                     std::coroutine_handle<> to,
-                                                     bool to_is_foreign) {
+WEFT_ALWAYS_INLINE std::coroutine_handle<> transfer_to(transfer_base& from,
+                                                       std::coroutine_handle<> to,
+                                                       bool to_is_foreign) {
     if (__builtin_expect(from.goes_straight(), 1)) return to;
-    return hand_over_slowly(&from, to, to_is_foreign);
+    return transfer_slowly(&from, to, to_is_foreign);
 }
 
 // Transfers to the awaiter, from a task that has ended or a generator that has yielded.
 WEFT_ALWAYS_INLINE std::coroutine_handle<> resume_awaiter(transfer_base& from) {
-    return hand_over(from, from.awaiter, (from.word & transfer_base::foreign) != 0);
+    return transfer_to(from, from.awaiter, (from.word & transfer_base::foreign) != 0);
 }
 
 // The exception that a task ended with, or null.
