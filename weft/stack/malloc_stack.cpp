@@ -1,6 +1,6 @@
 #include "weft/stack/malloc_stack.hpp"
 
-#include "weft/stack/colour.hpp"
+#include "weft/stack/colour_offset.hpp"
 #include "weft/stack/os_memory.hpp"
 
 namespace weft {

@@ -1,7 +1,7 @@
 #include "weft/stack/mapped_stack.hpp"
 
 #include "weft/stack/asan_stack.hpp"
-#include "weft/stack/colour.hpp"
+#include "weft/stack/colour_offset.hpp"
 #include "weft/stack/guard.hpp"
 
 namespace weft {

@@ -5,7 +5,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/stack/asan_stack.hpp"
-#include "weft/stack/colour.hpp"
+#include "weft/stack/colour_offset.hpp"
 #include "weft/stack/os_memory.hpp"
 
 namespace weft::detail {

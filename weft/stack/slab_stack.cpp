@@ -6,7 +6,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/stack/asan_stack.hpp"
-#include "weft/stack/colour.hpp"
+#include "weft/stack/colour_offset.hpp"
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 //      | guard | limit -> ............ usable ............ <- top | colour offset |
 //                                   a coroutine starts here, grows down
 //
-// The top is aligned to a cache line and has a cache colouring offset (colour.hpp): tops of
+// The top is aligned to a cache line and has a cache colouring offset (colour_offset.hpp): tops of
 // neighbouring stacks lie at different offsets in their pages, so that they do not compete for the
 // same cache sets.
 //

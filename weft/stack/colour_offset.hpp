@@ -1,5 +1,5 @@
-// Colour: the cache colouring offset of a stack, which is the distance from its top to the end of
-// its memory; and the distance between stacks.
+// colour_offset: the cache colouring offset of a stack, which is the distance from its top to the
+// end of its memory; and the distance between stacks.
 //
 // Stacks of one size end at the same offset in their pages, and the bytes a coroutine touches first
 // and last are those at its top; uncoloured, all of them fall into the same one or two of a cache's
