@@ -90,11 +90,12 @@ TEST(managed_join, reports_the_end_as_a_user_defined_error) {
 TEST(managed_join, of_itself_is_refused) {
     managed_world w;
     const auto fiber = w.m.spawn([&] {
-        EXPECT_EQ(w.m.join(weft::this_managed::id()).error(), manager_errc::waits_for_itself);
+        EXPECT_EQ(w.m.join(weft::this_managed::id()).error(),
+                  std::errc::resource_deadlock_would_occur);
     });
     const auto coroutine = w.m.spawn([&]() -> weft::task<> {
         const auto how = co_await w.m.async_join<void>(weft::this_managed::id());
-        EXPECT_EQ(how.error(), manager_errc::waits_for_itself);
+        EXPECT_EQ(how.error(), std::errc::resource_deadlock_would_occur);
     });
     ASSERT_TRUE(fiber && coroutine);
     w.l.run();
@@ -110,7 +111,7 @@ TEST(managed_join, that_would_close_a_cycle_is_refused) {
             weft::this_fiber::sleep_for(std::chrono::seconds(i + 1));
             const auto how = w.m.join(ids[(i + 1) % 3]);
             if (how) return;
-            EXPECT_EQ(how.error(), manager_errc::waits_in_a_circle);
+            EXPECT_EQ(how.error(), std::errc::resource_deadlock_would_occur);
             EXPECT_EQ(i, 2) << "the last";
             ++refused;
         });

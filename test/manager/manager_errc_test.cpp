@@ -14,7 +14,7 @@ using weft::manager_errc;
 
 TEST(manager_errc, has_a_distinct_message_for_each_value) {
     std::set<std::string> texts;
-    constexpr int count = static_cast<int>(manager_errc::waits_in_a_circle);
+    constexpr int count = static_cast<int>(manager_errc::value_already_taken);
     for (int i = 1; i <= count; ++i)
         texts.insert(make_error_code(static_cast<manager_errc>(i)).message());
     EXPECT_EQ(texts.size(), static_cast<std::size_t>(count));

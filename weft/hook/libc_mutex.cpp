@@ -499,9 +499,9 @@ int lock_mutex_until(pthread_mutex_t& m, fiber_core& f, clockid_t by, const time
         const int r = lend(m, me, false, never);
         if (r != EBUSY) return r;
         if (!is_time(until)) {
-            const bool waits_for_itself =
+            const bool is_self_deadlock =
                 type_of(m) == PTHREAD_MUTEX_ERRORCHECK && is_own_mutex(m, &f);
-            return waits_for_itself ? EDEADLK : EINVAL;
+            return is_self_deadlock ? EDEADLK : EINVAL;
         }
         return lend(m, me, true, deadline_of(by, until));
     }

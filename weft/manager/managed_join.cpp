@@ -22,8 +22,7 @@ bool managed_end::note_join() noexcept {
     const std::lock_guard held(self->core.joins_lock());
     for (managed_task* t = task_.get(); t != nullptr; t = t->joins) {
         if (t != self) continue;
-        refused_ =
-            t == task_.get() ? manager_errc::waits_for_itself : manager_errc::waits_in_a_circle;
+        refused_ = std::make_error_code(std::errc::resource_deadlock_would_occur);
         return false;
     }
     self->joins = task_.get();

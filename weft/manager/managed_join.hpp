@@ -4,7 +4,7 @@
 // is refused by name: of the caller itself, or of a task whose joins lead back to the caller. Only
 // tasks of one manager are checked, and only what they join directly.
 //
-// Model: none, the joiners are a wait_queue and the circles are looked for under one lock.
+// Model: none, the joiners are a wait_queue and the cycles are looked for under one lock.
 #pragma once
 
 #include <optional>

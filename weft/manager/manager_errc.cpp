@@ -29,10 +29,6 @@ class own_manager_category final : public std::error_category {
                 return "the task was killed";
             case manager_errc::value_already_taken:
                 return "the task's value has been taken";
-            case manager_errc::waits_for_itself:
-                return "the task would wait for itself";
-            case manager_errc::waits_in_a_circle:
-                return "tasks would wait for each other in a circle";
         }
         return "unknown";
     }

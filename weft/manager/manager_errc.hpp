@@ -1,6 +1,7 @@
 // manager_errc: the outcomes that are a task_manager's own. A cancelled task is reported as
-// std::errc::operation_canceled, a late one as std::errc::timed_out; a manager after stop_all()
-// refuses with errc::closed.
+// std::errc::operation_canceled, a late one as std::errc::timed_out; a join that would
+// close a cycle is std::errc::resource_deadlock_would_occur; a manager after stop_all() refuses
+// with errc::closed.
 //
 //   if (m.resume(id, move) == weft::manager_errc::no_such_task) forget(id);
 #pragma once
@@ -20,8 +21,6 @@ enum class manager_errc {
     no_such_request,      // the reply came too late, or twice
     killed,               // the task was killed
     value_already_taken,  // an earlier join has taken what the task returned
-    waits_for_itself,     // a task joins itself
-    waits_in_a_circle,    // a task joins a task that waits for its end
 };
 
 const std::error_category& manager_category() noexcept;
