@@ -1,7 +1,7 @@
-// weft_net_echo PORT [fiber|task|shared [lent]]: weft's own echo server for the comparison: one
+// weft_net_echo PORT [fiber|task|shared [borrowed]]: weft's own echo server for the comparison: one
 // loop, one fiber or task a connection, a buffer of 512 bytes each; epoll, io_uring or poll as
-// WEFT_IO says. shared: fibers that take turns on one stack, which holds their buffers. lent: no
-// buffers of their own; a session borrows a buffer when bytes have come.
+// WEFT_IO says. shared: fibers that take turns on one stack, which holds their buffers. borrowed:
+// no buffers of their own; a session borrows a buffer when bytes have come.
 
 #include <array>
 #include <cstdio>
@@ -40,14 +40,14 @@ weft::task<> serve_by_task(weft::tcp_stream s) {
     }
 }
 
-void serve_lent(weft::tcp_stream s) {
+void serve_borrowed(weft::tcp_stream s) {
     for (;;) {
         const auto r = s.receive();
         if (!r || r->empty() || !s.write_all(r->span())) return;
     }
 }
 
-weft::task<> serve_lent_by_task(weft::tcp_stream s) {
+weft::task<> serve_borrowed_by_task(weft::tcp_stream s) {
     for (;;) {
         const auto r = co_await s.async_receive();
         if (!r || r->empty()) co_return;
@@ -61,10 +61,10 @@ weft::task<> serve_lent_by_task(weft::tcp_stream s) {
 int main(int argc, char** argv) {
     const std::string style = argc > 2 ? argv[2] : "fiber";
     const bool tasks = style == "task";
-    const bool lent = argc == 4 && std::strcmp(argv[3], "lent") == 0;
+    const bool borrowed = argc == 4 && std::strcmp(argv[3], "borrowed") == 0;
     if (argc < 2 || argc > 4 || (!tasks && style != "fiber" && style != "shared") ||
-        (argc == 4 && !lent)) {
-        std::fprintf(stderr, "usage: weft_net_echo PORT [fiber|task|shared [lent]]\n");
+        (argc == 4 && !borrowed)) {
+        std::fprintf(stderr, "usage: weft_net_echo PORT [fiber|task|shared [borrowed]]\n");
         return 2;
     }
     bench::net::raise_file_limit();
@@ -89,11 +89,13 @@ int main(int argc, char** argv) {
         weft::nursery sessions;
         while (auto s = listener->accept()) {
             if (tasks)
-                sessions.spawn((lent ? serve_lent_by_task : serve_by_task)(*std::move(s)));
+                sessions.spawn((borrowed ? serve_borrowed_by_task : serve_by_task)(*std::move(s)));
             else
-                weft::fiber([s = *std::move(s),
-                             by = lent ? serve_lent : serve]() mutable { by(std::move(s)); },
-                            how)
+                weft::fiber(
+                    [s = *std::move(s), by = borrowed ? serve_borrowed : serve]() mutable {
+                        by(std::move(s));
+                    },
+                    how)
                     .detach();
         }
         return 0;

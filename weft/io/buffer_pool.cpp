@@ -38,7 +38,7 @@ buffer_pool::~buffer_pool() {
 
 void buffer_pool::resize(unsigned count, std::size_t bytes) noexcept {
     const std::lock_guard held(lock_);
-    WEFT_ASSERT(block_ == nullptr && out_ == 0, "buffers are resized after the first was lent");
+    WEFT_ASSERT(block_ == nullptr && out_ == 0, "buffers are resized after the first was borrowed");
     count_ = std::bit_ceil(std::clamp(count, 1u, most));
     bytes_ = (std::clamp<std::size_t>(bytes, 64, 1u << 20) + 63) / 64 * 64;
 }
