@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "test/clients/parties.hpp"
+#include "test/clients/agents.hpp"
 #include "test/clients/stand_in.hpp"
 #include "weft/hook/hook.hpp"
 

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/identity.hpp"
-#include "test/clients/parties.hpp"
 #include "test/clients/sockets.hpp"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/loopback_port.hpp"
-#include "test/clients/parties.hpp"
 #include "test/clients/program.hpp"
 
 namespace {
@@ -132,7 +132,7 @@ TEST_P(hiredis, honours_its_timeouts) {
 }
 
 TEST_P(hiredis, reports_the_death_of_its_server) {
-    expect_all_told(parties(), named("BLPOP"), server().program, [](int i, auto& inside) {
+    expect_all_told(agent_kind(), named("BLPOP"), server().program, [](int i, auto& inside) {
         const context c = connected();
         ++inside;
         EXPECT_FALSE(ask(c, "BLPOP never:%d 0", i));

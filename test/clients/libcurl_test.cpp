@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/identity.hpp"
 #include "test/clients/loopback_port.hpp"
-#include "test/clients/parties.hpp"
 #include "test/clients/program.hpp"
 
 namespace {
@@ -185,18 +185,20 @@ TEST_P(libcurl, is_answered) {
     });
 }
 
-TEST_P(libcurl, gets_the_same_bytes_as_curl) { expect_bytes_of_curl(parties(), server().http()); }
+TEST_P(libcurl, gets_the_same_bytes_as_curl) {
+    expect_bytes_of_curl(agent_kind(), server().http());
+}
 
 TEST_P(libcurl, gets_the_same_bytes_as_curl_by_name) {
-    expect_bytes_of_curl(parties(), server().http_by_name());
+    expect_bytes_of_curl(agent_kind(), server().http_by_name());
 }
 
 TEST_P(libcurl, gets_the_same_bytes_as_curl_over_https) {
-    expect_bytes_of_curl(parties(), server().https());
+    expect_bytes_of_curl(agent_kind(), server().https());
 }
 
 TEST_P(libcurl, follows_redirects) {
-    expect_bytes_of_curl(parties(), server().http_by_name() + "/moved");
+    expect_bytes_of_curl(agent_kind(), server().http_by_name() + "/moved");
 }
 
 TEST_P(libcurl, reports_the_same_errors_as_without_weft) {
@@ -400,7 +402,7 @@ TEST_P(libcurl_resolver_in, can_be_stopped) {
 }
 
 TEST_P(libcurl, reports_the_death_of_its_server) {
-    expect_all_told(parties(), named("curl_easy_perform"), server().program,
+    expect_all_told(agent_kind(), named("curl_easy_perform"), server().program,
                     [](int i, auto& inside) {
                         std::string body;
                         const easy e = handle(body);

@@ -48,7 +48,7 @@ INSTANTIATE_FOR_ALL(libev);
 class libev_in : public libev {};
 INSTANTIATE_FOR_FIBERS(libev_in);
 
-TEST_P(libev, is_answered) { weft::testing::expect_answers_in_turn<libev_loop>(parties()); }
+TEST_P(libev, is_answered) { weft::testing::expect_answers_in_turn<libev_loop>(agent_kind()); }
 
 TEST_P(libev, waits_concurrently) {
     all_within(500ms, "100 times a timer of 300 ms", 100,

@@ -42,7 +42,9 @@ INSTANTIATE_FOR_ALL(libevent);
 class libevent_in : public libevent {};
 INSTANTIATE_FOR_FIBERS(libevent_in);
 
-TEST_P(libevent, is_answered) { weft::testing::expect_answers_in_turn<libevent_loop>(parties()); }
+TEST_P(libevent, is_answered) {
+    weft::testing::expect_answers_in_turn<libevent_loop>(agent_kind());
+}
 
 TEST_P(libevent, waits_concurrently) {
     all_within(500ms, "100 times a timer of 300 ms", 100,

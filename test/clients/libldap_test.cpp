@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/loopback_port.hpp"
-#include "test/clients/parties.hpp"
 #include "test/clients/program.hpp"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/loopback_port.hpp"
-#include "test/clients/parties.hpp"
 #include "test/clients/program.hpp"
 #include "weft/wait/timeout_scope.hpp"
 
@@ -186,12 +186,13 @@ TEST_P(libmariadb_in, honours_the_timeouts_of_its_fiber) {
 }
 
 TEST_P(libmariadb, reports_the_death_of_its_server) {
-    expect_all_told(parties(), named("mysql_real_query"), server().program, [](int, auto& inside) {
-        const connection c = connected();
-        ++inside;
-        EXPECT_NE(query(c, "do sleep(60)"), 0);
-        EXPECT_EQ(::mysql_errno(c.get()), unsigned{CR_SERVER_LOST});
-    });
+    expect_all_told(agent_kind(), named("mysql_real_query"), server().program,
+                    [](int, auto& inside) {
+                        const connection c = connected();
+                        ++inside;
+                        EXPECT_NE(query(c, "do sleep(60)"), 0);
+                        EXPECT_EQ(::mysql_errno(c.get()), unsigned{CR_SERVER_LOST});
+                    });
     const connection refused = unconnected();
     EXPECT_FALSE(connect(refused, server().port()));
     EXPECT_EQ(::mysql_errno(refused.get()), unsigned{CR_CONNECTION_ERROR});

@@ -7,8 +7,8 @@
 #include <random>
 #include <string>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/loopback_port.hpp"
-#include "test/clients/parties.hpp"
 #include "test/clients/program.hpp"
 
 namespace {
@@ -207,7 +207,7 @@ TEST_P(libmemcached, honours_its_timeouts) {
 
 TEST_P(libmemcached, reports_the_death_of_its_server) {
     server().program.suspend();
-    expect_all_told(parties(), named("memcached_get"), server().program, [](int, auto& inside) {
+    expect_all_told(agent_kind(), named("memcached_get"), server().program, [](int, auto& inside) {
         const client c = connected();
         ++inside;
         const auto [value, how] = get(c, "key");

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/loopback_port.hpp"
-#include "test/clients/parties.hpp"
 #include "test/clients/program.hpp"
 
 namespace {

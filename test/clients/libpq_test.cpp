@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/loopback_port.hpp"
-#include "test/clients/parties.hpp"
 #include "test/clients/postgres_server.hpp"
 
 namespace {
@@ -147,8 +147,8 @@ TEST_P(libpq, receives_notifications) {
 TEST_P(libpq, reports_the_death_of_its_server) {
     for (const std::string& how : {server().in_the_clear(), server().over_tls()}) {
         const bool tls = how == server().over_tls();
-        expect_all_told(parties(), named(tls ? "pg_sleep over TLS" : "pg_sleep"), server().program,
-                        [&](int, auto& inside) {
+        expect_all_told(agent_kind(), named(tls ? "pg_sleep over TLS" : "pg_sleep"),
+                        server().program, [&](int, auto& inside) {
                             const connection c = connected(how);
                             ++inside;
                             const answer a = ask(c, "select pg_sleep(60)");

@@ -2,7 +2,7 @@
 #include <pqxx/pqxx>
 #include <string>
 
-#include "test/clients/parties.hpp"
+#include "test/clients/agents.hpp"
 #include "test/clients/postgres_server.hpp"
 
 namespace {

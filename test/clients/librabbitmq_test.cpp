@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/loopback_port.hpp"
-#include "test/clients/parties.hpp"
 #include "test/clients/stand_in.hpp"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "test/clients/parties.hpp"
+#include "test/clients/agents.hpp"
 
 namespace {
 

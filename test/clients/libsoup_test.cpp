@@ -118,7 +118,7 @@ TEST_P(libsoup, waits_concurrently) {
 }
 
 TEST_P(libsoup, runs_loops_that_answer_each_other) {
-    weft::testing::expect_answers_in_turn<glib_loop>(parties());
+    weft::testing::expect_answers_in_turn<glib_loop>(agent_kind());
 }
 
 TEST_P(libsoup, runs_loops_that_wait_concurrently) {

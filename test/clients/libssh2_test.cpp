@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/folder.hpp"
 #include "test/clients/loopback_port.hpp"
-#include "test/clients/parties.hpp"
 #include "test/clients/program.hpp"
 #include "test/clients/sockets.hpp"
 

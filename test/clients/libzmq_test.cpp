@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/clients/parties.hpp"
+#include "test/clients/agents.hpp"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "test/clients/parties.hpp"
+#include "test/clients/agents.hpp"
 #include "test/clients/sockets.hpp"
 
 namespace weft::testing {

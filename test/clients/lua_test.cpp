@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "test/clients/parties.hpp"
+#include "test/clients/agents.hpp"
 #include "test/clients/stand_in.hpp"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "test/clients/agents.hpp"
 #include "test/clients/folder.hpp"
-#include "test/clients/parties.hpp"
 #include "weft/hook/hook.hpp"
 
 namespace {

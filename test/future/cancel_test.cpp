@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "test/future/values.hpp"
+#include "test/support/agents.hpp"
 #include "test/support/loop_thread.hpp"
 #include "test/support/outside.hpp"
-#include "test/support/parties.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/future/shared_future.hpp"
 #include "weft/future/when.hpp"

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "test/future/values.hpp"
+#include "test/support/agents.hpp"
 #include "test/support/loop_thread.hpp"
-#include "test/support/parties.hpp"
 #include "weft/fiber/fiber.hpp"
 
 namespace {
@@ -90,7 +90,7 @@ TEST_P(shared_future_among, wakes_all_waiters) {
     std::atomic<int> sum{0};
     const auto waits = [&](auto wait) -> weft::task<> { sum += co_await wait(s.async_get()); };
     const auto [a, b, where] = GetParam();
-    weft::testing::parties all(where);
+    weft::testing::agents all(where);
     for (int i = 0; i < 3; ++i) all.add(a, waits);
     all.add(b, [&](auto wait) -> weft::task<> {
         co_await wait(weft::sleep_for(1ms));

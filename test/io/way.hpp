@@ -34,7 +34,7 @@
 #include <utility>
 
 #include "test/io/drivers.hpp"
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 #include "weft/task/task.hpp"
 #include "weft/task/task_run.hpp"
 #include "weft/task/with_deadline.hpp"

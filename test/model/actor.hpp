@@ -1,16 +1,16 @@
-// party: a waiter in one thread of a test: a weft::waiter in a frame of its own, and an executor
+// actor: a waiter in one thread of a test: a weft::waiter in a frame of its own, and an executor
 // that resumes only this waiter, by a word.
 //
 // Design: each post is counted, and reads the frame; the frame's end is a write. So an extra wake,
 // a missing wake (the wait never ends) and a wake after the frame's end (a race) are all found.
 //
-//   model::party p;
+//   model::actor a;
 //   run.thread("waits", [&] {
 //       thing::node n(t);
-//       const auto how = p.wait([&](weft::waiter& w) { return t.start(w, n); });
+//       const auto how = a.wait([&](weft::waiter& w) { return t.start(w, n); });
 //   });
 //   run.go();
-//   p.check();
+//   a.check();
 #pragma once
 
 #include <optional>

@@ -57,7 +57,7 @@ report pass(std::size_t parties, int times, unsigned deviations) {
         [=](execution& run) {
             turnstile<Thing> t(true);
             for (std::size_t p = 0; p < parties; ++p)
-                run.thread("party", [&, p] {
+                run.thread("agent", [&, p] {
                     for (int n = 0; n < times; ++n) t.pass(p);
                 });
             run.go();

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "test/poll/source.hpp"
+#include "test/support/agents.hpp"
 #include "test/support/on_stack.hpp"
 #include "test/support/outside.hpp"
-#include "test/support/parties.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/task/sync_wait.hpp"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 #include "weft/sched/virtual_loop.hpp"
 
 using namespace std::chrono_literals;

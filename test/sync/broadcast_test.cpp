@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 
 using namespace std::chrono_literals;
 

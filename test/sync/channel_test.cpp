@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 #include "weft/sched/virtual_loop.hpp"
 
 using namespace std::chrono_literals;

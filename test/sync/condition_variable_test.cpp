@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/agents.hpp"
 #include "test/support/manual_executor.hpp"
-#include "test/support/parties.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/wait/shield.hpp"
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <vector>
 
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 
 using namespace std::chrono_literals;
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/auto_reset_event.hpp"
 #include "weft/sync/condition_variable.hpp"

@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 
 using namespace std::chrono_literals;
 

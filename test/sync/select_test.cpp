@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "test/support/agents.hpp"
 #include "test/support/manual_executor.hpp"
-#include "test/support/parties.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/oneshot.hpp"
 #include "weft/sync/unbounded_channel.hpp"

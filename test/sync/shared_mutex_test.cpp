@@ -6,7 +6,7 @@
 #include <shared_mutex>
 #include <vector>
 
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 #include "weft/sched/virtual_loop.hpp"
 
 using namespace std::chrono_literals;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 
 using namespace std::chrono_literals;
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 
 using namespace std::chrono_literals;
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "test/task/agents.hpp"
 #include "test/task/on_loop.hpp"
-#include "test/task/parties.hpp"
 #include "weft/fiber/spawn.hpp"
 #include "weft/parallel/fork_join.hpp"
 #include "weft/poll/poll_task.hpp"

@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "test/task/agents.hpp"
 #include "test/task/on_loop.hpp"
-#include "test/task/parties.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/when_all.hpp"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "test/task/agents.hpp"
 #include "test/task/on_loop.hpp"
-#include "test/task/parties.hpp"
 #include "weft/fiber/spawn.hpp"
 #include "weft/sync/auto_reset_event.hpp"
 #include "weft/sync/channel.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "test/task/parties.hpp"
+#include "test/task/agents.hpp"
 #include "test/task/tasks.hpp"
 #include "weft/task/task.hpp"
 

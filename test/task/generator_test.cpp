@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "test/task/parties.hpp"
+#include "test/task/agents.hpp"
 #include "test/task/small_stack.hpp"
 #include "weft/base/block_cache.hpp"
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "test/task/parties.hpp"
+#include "test/task/agents.hpp"
 
 namespace {
 

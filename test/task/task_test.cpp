@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "test/task/parties.hpp"
+#include "test/task/agents.hpp"
 #include "test/task/tasks.hpp"
 #include "weft/base/block_cache.hpp"
 

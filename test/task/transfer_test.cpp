@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "test/support/allocation_fails.hpp"
-#include "test/task/parties.hpp"
+#include "test/task/agents.hpp"
 #include "test/task/small_stack.hpp"
 #include "test/task/tasks.hpp"
 #include "weft/task/task.hpp"

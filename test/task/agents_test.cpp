@@ -1,5 +1,5 @@
 // What tasks wait for, among fibers, tasks and threads, on one loop and on two.
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 
 #include <gtest/gtest.h>
 

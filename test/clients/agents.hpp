@@ -1,4 +1,4 @@
-// parties: the agents that call the client libraries of these tests, and what is expected of each.
+// agents: the agents that call the client libraries of these tests, and what is expected of each.
 //
 // Design: a body is plain blocking code, and the same for fibers of one thread, which wait by
 // weft's hooks, and for plain threads, which the hooks let pass.
@@ -80,20 +80,20 @@ protected:
         ::setrlimit(RLIMIT_NOFILE, &most);
     }
 
-    static kind parties() { return GetParam(); }
+    static kind agent_kind() { return GetParam(); }
     static std::string named(const std::string& what) {
-        return std::string(parties() == kind::fibers ? "fibers, " : "threads, ") + what;
+        return std::string(agent_kind() == kind::fibers ? "fibers, " : "threads, ") + what;
     }
     template <class Body>
     static void all(int count, Body body) {
-        all_at_once(parties(), count, std::move(body));
+        all_at_once(agent_kind(), count, std::move(body));
     }
     // Fibers finish in time; how long threads take is printed for comparison. One of three attempts
     // is enough, because the server has to do its part in that time too, on a machine that may run
     // other work.
     template <class Body>
     static void all_within(seconds bar, const std::string& what, int count, Body body) {
-        const bool counts = parties() == kind::fibers;
+        const bool counts = agent_kind() == kind::fibers;
         seconds best = 1h;
         for (int trial = 0; trial < (counts ? 3 : 1) && best > bar * slowness; ++trial) {
             const stopwatch w;

@@ -1,11 +1,11 @@
-// parties: the same body run by a fiber, by a C++20 task, by a coroutine outside any flow and by a
+// agents: the same body run by a fiber, by a C++20 task, by a coroutine outside any flow and by a
 // plain thread, on one loop or on two, so that a law of an awaited object is written once and holds
 // for all.
 //
 // A body is a coroutine that awaits through `wait`: a fiber and a thread block there, on their own
 // stack, and the coroutine never suspends; a task and a coroutine outside any flow suspend.
 //
-//   weft::testing::parties p(place::two_loops);
+//   weft::testing::agents p(place::two_loops);
 //   p.add(kind::fiber, [&](auto wait) -> weft::task<> { co_await wait(m.async_lock()); ... });
 //   p.run();                                   // until all have ended
 //
@@ -64,9 +64,9 @@ struct suspends {
     }
 };
 
-class parties {
+class agents {
 public:
-    explicit parties(place p) : loop_count_(p == place::one_loop ? 1 : 2) {}
+    explicit agents(place p) : loop_count_(p == place::one_loop ? 1 : 2) {}
 
     template <class Body>
     void add(kind k, Body body) {
@@ -155,7 +155,7 @@ protected:
     template <class A, class B>
     void run(A a, B b) {
         const auto [ka, kb, p] = GetParam();
-        parties all(p);
+        agents all(p);
         all.add(ka, std::move(a));
         all.add(kb, std::move(b));
         all.run();
@@ -164,7 +164,7 @@ protected:
     template <class Body>
     void run_many(int n, Body body) {
         const auto [ka, kb, p] = GetParam();
-        parties all(p);
+        agents all(p);
         for (int i = 0; i < n; ++i) all.add(i % 2 == 0 ? ka : kb, body);
         all.run();
     }
@@ -172,7 +172,7 @@ protected:
 
 #define WEFT_INSTANTIATE_AMONG_KINDS(suite, ...)                                                 \
     INSTANTIATE_TEST_SUITE_P(                                                                    \
-        parties, suite,                                                                          \
+        agents, suite,                                                                           \
         ::testing::Combine(                                                                      \
             ::testing::Values(__VA_ARGS__), ::testing::Values(__VA_ARGS__),                      \
             ::testing::Values(weft::testing::place::one_loop, weft::testing::place::two_loops)), \
