@@ -28,7 +28,7 @@ bool waits_a_second(const char* host, int port) {
     const std::unique_ptr<redisContext, void (*)(redisContext*)> c(redisConnect(host, port),
                                                                    redisFree);
     if (c->err != 0) return false;
-    void* const reply = redisCommand(c.get(), "BLPOP nobody:pushes:here 1");
+    void* const reply = redisCommand(c.get(), "BLPOP empty:list 1");
     if (reply != nullptr) freeReplyObject(reply);
     return reply != nullptr;
 }

@@ -57,7 +57,7 @@ COLUMNS = (("all", "instructions"), ("own", "of the program"), ("touches", "touc
 
 HEAD = """## Counts
 
-Written by `make bench-net` (tools/bench_net_counts.py); not by hand. {date}.
+Written by `make bench-net` (tools/bench_net_counts.py); do not edit. {date}.
 
 {machine}
 

@@ -39,7 +39,7 @@ RESIDENT_BAR = 4.5e9   # of the process with so many fibers
 
 HEAD = """## Many at once
 
-Written by `make bench-net` (tools/bench_net.py --many); not by hand. {date}.
+Written by `make bench-net` (tools/bench_net.py --many); do not edit. {date}.
 
 {machine}
 - vm.max_map_count {max_map_count}, {files} files a process

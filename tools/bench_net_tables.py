@@ -10,7 +10,7 @@ from bench_tables import number, table, times
 
 HEAD = """## Servers
 
-Written by `make bench-net` (tools/bench_net.py); not by hand. {date}.
+Written by `make bench-net` (tools/bench_net.py); do not edit. {date}.
 
 {machine}
 

@@ -34,7 +34,7 @@ SHORT_PEERS = ("weft.stackless", "boost.asio.coroutine", "weft.task", "std.corou
 
 HEAD = """# The comparison
 
-Written by `make bench` (tools/bench_report.py); not by hand. {date}.
+Written by `make bench` (tools/bench_report.py); do not edit. {date}.
 
 {machine}
 
@@ -50,7 +50,7 @@ than 98 % of its wall time, and its processor time stands here. – the peer has
 
 METHOD = """## How it is measured
 
-One measurement is one forked child, so "cold" is memory that no one touched and every peer starts
+One measurement is one forked child, so "cold" is memory that was not touched before and every peer starts
 alike. Each subject is one template over all peers: the same body, stack size, order and allocator
 class (`bench/*.cpp`). Handles stand in an array whose address escapes, factories are not inlined,
 every sum is checked, and a wrong one fails the case. The process is pinned; repetitions of all peers
@@ -69,7 +69,7 @@ Libraries that come as checkouts, libco, libcopp, cppcoro and others, stand in
 - *skynet*: 1 111 111 coroutines, ten to a parent, depth first, one thread, 16 KiB stacks.
 - *yield*: one turn of a fiber among as many as the column says, each of which yields in its turns.
   *shuffled*: the queue's order has nothing to do with where the stacks lie.
-- *hand-off*: one lock that another fiber held and waits for again. Go's mutex is not handed over.
+- *hand-off*: one lock that another fiber held and waits for again. Go's mutex has no direct handoff.
 - *ping-pong*: there and back over two channels without capacity. *1 to 1*: an item through a channel
   of 1024 from one fiber to another. *spawn and join*: a fiber with an empty body, on warm memory.
 - *poll futures*: a wake of a context, whose look counts down and finds nothing yet, against the resume

@@ -24,7 +24,7 @@ from bench_tables import Results, number, times
 
 HEAD = """# The seeds' tables, theirs and today's
 
-Written by `make bench PEERS=<directory>` (tools/bench_seeds.py); not by hand. {date}.
+Written by `make bench PEERS=<directory>` (tools/bench_seeds.py); do not edit. {date}.
 
 {machine}
 

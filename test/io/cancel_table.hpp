@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "test/io/stranger.hpp"
+#include "test/io/reused_fd.hpp"
 #include "test/io/way.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/base/result.hpp"
@@ -431,7 +431,7 @@ TEST_P(cancel_by_close, it_is_refused_after_a_close_and_leaves_the_number_alone)
     const int number = s->number();
     s->close();
     EXPECT_EQ(s->number(), -1);
-    const stranger there(number);
+    const reused_fd there(number);
     for (int i = 0; i < 2; ++i) {
         ending e;
         crew agent(by(), [&](auto wait) -> task<> { e = co_await s->begin(wait); });

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "test/io/plain_peer.hpp"
-#include "test/io/stranger.hpp"
+#include "test/io/reused_fd.hpp"
 #include "weft/io/directory.hpp"
 #include "weft/io/directory_watch.hpp"
 #include "weft/io/file.hpp"
@@ -48,7 +48,7 @@ public:
 
 private:
     const int number_;
-    stranger there_;
+    reused_fd there_;
 };
 
 // What every stream has.

@@ -117,8 +117,8 @@ TEST(given, descriptors_that_are_invalid_are_refused) {
               0);
 }
 
-class handed_over : public weft::testing::on_each_driver {};
-INSTANTIATE_ON_DRIVERS(handed_over);
+class passed_listener : public weft::testing::on_each_driver {};
+INSTANTIATE_ON_DRIVERS(passed_listener);
 
 // The process that replaces another: it serves by the listener that it was left.
 [[noreturn]] void be_the_next(int number, weft::io_kind kind) {
@@ -155,7 +155,7 @@ struct clients {
     }
 };
 
-TEST_P(handed_over, a_listener_refuses_no_connection) {
+TEST_P(passed_listener, refuses_no_connection) {
     if (WEFT_TEST_TSAN) GTEST_SKIP() << "a child that is forked among threads starts none there";
     tcp_listener l = weft::testing::any_listener();
     const endpoint to = l.local_endpoint();

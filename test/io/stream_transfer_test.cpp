@@ -107,7 +107,7 @@ TEST_P(a_transfer, is_checked_on_the_fiber_if_its_buffer_is_on_a_shared_stack) {
 }
 
 // It begins in the line, as if there were too many calls on the descriptor to give one more to a
-// driver that completes; after a wake in vain the driver has it. Bytes come in the turn in which
+// driver that completes; after a spurious wake the driver has it. Bytes come in the turn in which
 // it ends early.
 void end_as_bytes_come(weft::stream_options o, void (*end)(fiber&)) {
     connection c = connected();

@@ -208,7 +208,7 @@ TEST_P(tls_law, a_closed_stream_refuses_and_leaves_its_fd_alone) {
     tls_pair p = shaken_by_threads();
     const int number = p.server.under().native_handle();
     p.server.close();
-    const stranger there(number);
+    const reused_fd there(number);
     crew agent(way(), [&](auto wait) -> task<> {
         std::string b(8, 0);
         const auto expect_closed = [&](const std::error_code& e, const char* what) {

@@ -92,7 +92,7 @@ TEST(awaited_poll_future, ready_at_the_first_poll_needs_no_waiter) {
     EXPECT_EQ(t.get(), 1000);
 }
 
-TEST(awaited_poll_future, polled_by_hand_can_be_awaited_later) {
+TEST(awaited_poll_future, polled_directly_can_be_awaited_later) {
     weft::testing::virtual_loop l(1);
     source<int> s;
     poll_future<int> f;

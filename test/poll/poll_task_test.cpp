@@ -53,7 +53,7 @@ TEST(poll_task, passes_the_value_of_a_task_to_a_fiber) {
     EXPECT_EQ(stackful.get(), "text");
 }
 
-TEST(poll_task, can_be_polled_by_hand_while_a_loop_runs_its_operation) {
+TEST(poll_task, can_be_polled_directly_while_a_loop_runs_its_operation) {
     weft::testing::virtual_loop l(1);
     std::string got;
     int polls = 0;

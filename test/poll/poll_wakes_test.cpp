@@ -22,7 +22,7 @@ struct every_fourth {
     }
 };
 
-TEST(poll_wakes, by_hand_allocate_nothing) {
+TEST(poll_wakes, of_direct_polls_allocate_nothing) {
     const std::size_t before = weft::testing::allocations();
     weft::poll_future<int, every_fourth> f;
     std::int64_t sum = 0;

@@ -78,9 +78,9 @@ public:
             coroutines_.push_back(ending(std::move(body)));
             l.post([&t = coroutines_.back()] { t.start(); });
         } else if (k == kind::fiber) {
-            fibers_.emplace_back(blocking(std::move(body)), fiber_options{.on = &l});
+            fibers_.emplace_back(blocking_body(std::move(body)), fiber_options{.on = &l});
         } else {
-            threads_.push_back(blocking(std::move(body)));
+            threads_.push_back(blocking_body(std::move(body)));
         }
     }
 
@@ -101,7 +101,7 @@ private:
     static constexpr duration patience = std::chrono::seconds(1);
 
     template <class Body>
-    auto blocking(Body body) {
+    auto blocking_body(Body body) {
         return [this, body = std::move(body)] {
             try {
                 task<> t = body(blocks());

@@ -36,7 +36,7 @@
 namespace weft::hook {
 namespace {
 
-// The arguments of the system call, after its number.
+// The arguments of the system call.
 struct futex_call {
     long word;
     long op;

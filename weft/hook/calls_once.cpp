@@ -1,7 +1,7 @@
 // pthread_once, and std::call_once, which is built on it: fibers and threads that come while
 // another agent runs the routine are queued until it ends. The word is libc's: 2 when the routine
-// has run, 1 while it runs, with a number of the running process in the bits above: after fork() no
-// process runs it.
+// has run, 1 while it runs, with the fork count of the running process in the bits above: after
+// fork() no process runs it.
 //
 // Model: none, one word goes from agent to agent by exchange; its waiters are in the parking lot.
 

@@ -70,7 +70,7 @@ bool is_shared_semaphore(const sem_t* s) noexcept {
 bool is_shared_semaphore(const sem_t*) noexcept { return true; }
 #endif
 
-// Returns 0, or an error number.
+// Returns 0, or an errno value.
 int take_by_asking(sem_t* s, const clock_moment& until, const interruptible& here) {
     auto pause = std::chrono::microseconds(0);
     for (;;) {

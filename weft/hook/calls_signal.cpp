@@ -17,7 +17,7 @@ namespace {
 
 constexpr timespec no_time{};
 
-// The number of a signal; or -1, and errno.
+// A signal; or -1, and errno.
 int take_signal(const sigset_t* set, siginfo_t* info, time_point deadline) {
     const int before = errno;
     const auto take = [=] {
@@ -62,7 +62,7 @@ int sigwait(const sigset_t* set, int* number) {
     int n;
     do {
         n = in_fiber::sigtimedwait(set, nullptr, nullptr);
-        // A stop may be reported by that number, too.
+        // A stop may be reported by EINTR, too.
     } while (n < 0 && errno == EINTR && fiber_here()->pending_stop() == stop_reason::none);
     const int why = n < 0 ? errno : 0;
     errno = before;

@@ -29,7 +29,7 @@ timespec timespec_of(duration d) noexcept {
     return {seconds.count(), (d - seconds).count()};
 }
 
-// Returns 0, or an error number and the time that is left.
+// Returns 0, or an errno value and the time that is left.
 int sleep_for(duration d, timespec* left) {
     const int before = errno;
     const time_point end = after(now(), d);

@@ -22,7 +22,7 @@
 
 namespace weft::hook {
 
-// Until a child of waitid(by, id, ..., options) may have a state to report: 0, or an error number:
+// Until a child of waitid(by, id, ..., options) may have a state to report: 0, or an errno value:
 // ECANCELED and similar for a stop, EAGAIN if no thread can be had for it. `around`: as for
 // until_ready(). In a fiber.
 int until_child(idtype_t by, id_t id, int options, const interruptible& around);

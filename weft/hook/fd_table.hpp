@@ -10,8 +10,8 @@
 //
 // The waiters for a descriptor, and its generations, are in the table of weft/io (descriptor.hpp).
 //
-// Model: none, hook_test has the protocol of a place.
-// TODO(test): the place of a number, opened and closed by several, under the model.
+// Model: none, hook_test has the protocol of an entry.
+// TODO(test): the entry of a descriptor, opened and closed by several, under the model.
 #pragma once
 
 #include <cstdint>

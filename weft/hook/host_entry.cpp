@@ -59,7 +59,7 @@ bool copy_host(const hostent& from, hostent& into, char* room, std::size_t bytes
     into.h_addr_list = rest.take_list(addresses);
     into.h_aliases = into.h_addr_list != nullptr ? rest.take_list(aliases) : nullptr;
     if (into.h_aliases == nullptr) return false;
-    // Addresses first: they are treated as numbers.
+    // Addresses first: they are accessed as integers.
     for (std::size_t i = 0; i < addresses; ++i) {
         into.h_addr_list[i] =
             rest.copy(from.h_addr_list[i], static_cast<std::size_t>(from.h_length));

@@ -54,7 +54,7 @@ constinit number_table<file_entry> files;
 std::uint64_t file_of(int fd) noexcept {
     struct ::stat s;
     if (::fstat(fd, &s) != 0) return 0;
-    // Inodes are small numbers, and so are devices; one bit more, so that it is not zero.
+    // Inodes and devices are small integers; one bit more, so that it is not zero.
     constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15;
     return (std::uint64_t{s.st_ino} * odd ^ std::uint64_t{s.st_dev} << 40 ^
             std::uint64_t{s.st_rdev}) |

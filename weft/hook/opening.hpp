@@ -11,7 +11,7 @@
 //                            |  notified                |  another's
 //                            +--> the call again <------+
 //
-// Files that the system does not number (eventfds and similar, all of one inode) are distinguished
+// Files without an inode of their own (eventfds and similar have one for all) are distinguished
 // by the calls that open and close them.
 //
 // Model: none, one lock has one opener at a time; a check without it is between two generations.

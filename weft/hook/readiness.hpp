@@ -9,7 +9,7 @@
 // A call on ready data therefore does not check what the driver knows, and a call that waits costs
 // the calls that it would cost without hooks, and one more.
 //
-// Results are error numbers: 0 when the call is to be made, timed_out for the given deadline.
+// Results are errno values: 0 when the call is to be made, timed_out for the given deadline.
 // Whatever the result, errno is as it was before. In a fiber that is being ended, or was asked to
 // stop, nothing waits: the result is that of stops.hpp, which may throw, and other fibers run
 // first, so that code which ignores errors and tries again starves no other fiber.

@@ -25,7 +25,7 @@ public:
     ~signal_watch();
 
     snapshot look() const noexcept { return fd_ >= 0 ? hook::look(fd_) : snapshot{}; }
-    // Returns 0, timed_out, or an error number: EINTR when a handler has run of a signal that is
+    // Returns 0, timed_out, or an errno value: EINTR when a handler has run of a signal that is
     // not blocked. In a fiber.
     int until_pending(snapshot seen, time_point deadline, const interruptible& around) const;
 

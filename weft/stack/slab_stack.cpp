@@ -295,8 +295,8 @@ slab_stack::place slab_stack::find(stack s) const noexcept {
             static_cast<std::uint32_t>(static_cast<std::size_t>(s.limit - in->base) / in->stride);
         if (in->slots()[i].out && in->stack_of(i) == s) return {in, i};
     }
-    fail("release of a stack that is not out of this allocator (a stranger's, or released twice)",
-         {}, unknown_caller);
+    fail("release of a stack that is not out of this allocator (another's, or released twice)", {},
+         unknown_caller);
 }
 
 }  // namespace weft

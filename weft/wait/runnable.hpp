@@ -2,7 +2,7 @@
 //
 // Design: everything that can be run is a std::coroutine_handle<>. The handle of a C++20 coroutine
 // is its frame; everything else (a fiber, a message between threads, a timer's callback) begins
-// with the same two words as such a frame, so that an executor makes one kind of call:
+// with the two words of a frame, so that an executor makes one kind of call:
 //
 //      handle ---> +0 | resume  |   called as resume(frame)     the layout of GCC, Clang and MSVC;
 //                  +8 | destroy |   called as destroy(frame)    a test says so for each compiler

@@ -15,7 +15,7 @@
 //
 //   assert(weft::fast_unwind::linked());
 //
-// Model: none, a flag that guards nothing, and a pointer to code that all who look for it find.
+// Model: none, a flag that guards nothing, and a pointer to code that every look-up finds.
 #pragma once
 
 namespace weft::fast_unwind {

@@ -1,10 +1,10 @@
-// stranger: another file, to which the system has assigned the descriptor of a file that was
+// reused_fd: another file, to which the system has assigned the descriptor of a file that was
 // closed. The new file is one end of a local connection: a mistaken call on it is seen, at it or at
 // its other end.
 //
 //   const int number = s.native_handle();
 //   s.close();
-//   const weft::testing::stranger there(number);
+//   const weft::testing::reused_fd there(number);
 //   EXPECT_FALSE(s.write(b));
 //   EXPECT_STREQ(there.touched(), nullptr);
 #pragma once
@@ -22,10 +22,10 @@
 
 namespace weft::testing {
 
-class stranger {
+class reused_fd {
 public:
     // At this descriptor, which is free or about to be; -1: at any.
-    explicit stranger(int number) {
+    explicit reused_fd(int number) {
         const auto end = steady_now() + std::chrono::seconds(2);
         while (number >= 0 && ::fcntl(number, F_GETFD) != -1 && steady_now() < end) ::usleep(100);
         EXPECT_TRUE(number < 0 || ::fcntl(number, F_GETFD) == -1) << "it was not closed";
@@ -43,8 +43,8 @@ public:
         EXPECT_EQ(::write(other_, "left alone", lying), lying);
         options_ = all_options();
     }
-    stranger(const stranger&) = delete;
-    ~stranger() {
+    reused_fd(const reused_fd&) = delete;
+    ~reused_fd() {
         ::close(number_);
         ::close(other_);
     }
