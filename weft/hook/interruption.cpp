@@ -73,8 +73,8 @@ __attribute__((constructor(101))) void forget_waits_in_children() {
     });
 }
 
-// A message to the thread of the fiber's loop: ends the wait with this `number`, if the fiber is
-// still in that wait.
+// A message to the thread of the fiber's loop: ends the wait that it names, if the fiber is still
+// in it.
 struct interrupting : weft::detail::frame {
     runnable message;
     flow* of = nullptr;

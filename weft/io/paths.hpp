@@ -39,7 +39,7 @@ struct file_status {
     ::uid_t user = 0;
     ::gid_t group = 0;
     std::uint64_t links = 0;   // link count
-    std::uint64_t device = 0;  // equal device and inode (`number`): two paths to one file
+    std::uint64_t device = 0;  // equal device and inode: two paths to one file
     std::uint64_t number = 0;
 };
 
