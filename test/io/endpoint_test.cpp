@@ -1,11 +1,17 @@
 #include "weft/io/endpoint.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
+#include <compare>
+#include <cstring>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <random>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace {
 
@@ -92,6 +98,71 @@ TEST(endpoint, parses_an_address_and_a_port_and_nothing_else) {
         ASSERT_EQ(ip_address::parse(host).value(), e->address()) << text;
     }
     EXPECT_GT(taken, 20'000);
+}
+
+TEST(endpoint, has_a_total_order) {
+    using namespace std::string_view_literals;
+    const endpoint in_order[] = {
+        endpoint(),
+        endpoint::local("@name").value(),
+        endpoint::local("@name\0"sv).value(),
+        endpoint::local("/run/a").value(),
+        endpoint::local("/run/a/b").value(),
+        endpoint::local("/run/\xff").value(),
+        endpoint(ip_address::v4(10, 0, 0, 1), 255),
+        endpoint(ip_address::v4(10, 0, 0, 1), 256),
+        endpoint(ip_address::v4(10, 0, 0, 2), 1),
+        endpoint(ip_address::loopback_v6(), 1),
+        endpoint::parse("[fe80::1%1]:80").value(),
+        endpoint::parse("[fe80::1%2]:80").value(),
+    };
+    for (std::size_t i = 0; i != std::size(in_order); ++i)
+        for (std::size_t k = 0; k != std::size(in_order); ++k) {
+            EXPECT_EQ(in_order[i] <=> in_order[k], i <=> k) << i << ' ' << k;
+            EXPECT_EQ(in_order[i] == in_order[k], i == k) << i << ' ' << k;
+        }
+}
+
+TEST(endpoint, is_a_key_of_maps) {
+    std::unordered_map<endpoint, int> of_peer;
+    std::map<endpoint, int> in_order;
+    for (std::uint16_t port = 1; port <= 1000; ++port) {
+        const endpoint e(ip_address::loopback(), port);
+        of_peer[e] = in_order[e] = port;
+    }
+    EXPECT_EQ(of_peer.size(), 1000u);
+    EXPECT_EQ(of_peer.at(endpoint::parse("127.0.0.1:700").value()), 700);
+    EXPECT_EQ(in_order.begin()->second, 1);
+    EXPECT_EQ(in_order.rbegin()->second, 1000);
+}
+
+TEST(endpoint, is_the_same_key_however_the_system_spells_it) {
+    // The system may count the zero at the end of a path, and may fill what follows the port.
+    const endpoint path = endpoint::local("/run/a").value();
+    endpoint without_zero = path;
+    without_zero.resize(path.size() - 1);
+    EXPECT_EQ(path, without_zero);
+    EXPECT_EQ(std::hash<endpoint>()(path), std::hash<endpoint>()(without_zero));
+
+    const endpoint ip(ip_address::loopback(), 80);
+    ::sockaddr_in filled;
+    std::memcpy(&filled, ip.data(), sizeof filled);
+    std::memset(filled.sin_zero, 1, sizeof filled.sin_zero);
+    const endpoint other =
+        endpoint::from(reinterpret_cast<const ::sockaddr*>(&filled), sizeof filled);
+    EXPECT_EQ(ip, other);
+    EXPECT_EQ(std::hash<endpoint>()(ip), std::hash<endpoint>()(other));
+}
+
+TEST(endpoint, differs_by_its_bytes_in_another_family) {
+    ::sockaddr a{};
+    a.sa_family = AF_PACKET;
+    const endpoint first = endpoint::from(&a, sizeof a);
+    a.sa_data[3] = 1;
+    const endpoint second = endpoint::from(&a, sizeof a);
+    EXPECT_NE(first, second);
+    EXPECT_LT(first, second);
+    EXPECT_EQ(second.path(), "");
 }
 
 TEST(endpoint, prints_no_endpoint_when_empty) { EXPECT_EQ(endpoint().to_string(), "no endpoint"); }

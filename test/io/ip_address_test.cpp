@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <net/if.h>
 
+#include <compare>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 namespace {
 
@@ -54,6 +57,36 @@ TEST(ip_address, compares_as_a_value) {
     EXPECT_EQ(ip_address::parse("127.0.0.1").value(), ip_address::loopback());
     EXPECT_NE(ip_address::any(), ip_address::any_v6());
     EXPECT_LT(ip_address::v4(1, 2, 3, 4), ip_address::v4(1, 2, 4, 0));
+}
+
+TEST(ip_address, has_a_total_order) {
+    const ip_address in_order[] = {
+        ip_address::any(),
+        ip_address::v4(9, 255, 255, 255),
+        ip_address::v4(10, 0, 0, 0),
+        ip_address::v4(200, 0, 0, 1),
+        ip_address::any_v6(),
+        ip_address::loopback_v6(),
+        ip_address::parse("fe80::1%1").value(),
+        ip_address::parse("fe80::1%2").value(),
+        ip_address::parse("fe80::2%1").value(),
+    };
+    for (std::size_t i = 0; i != std::size(in_order); ++i)
+        for (std::size_t k = 0; k != std::size(in_order); ++k)
+            EXPECT_EQ(in_order[i] <=> in_order[k], i <=> k) << i << ' ' << k;
+}
+
+TEST(ip_address, is_a_key_of_an_unordered_set) {
+    std::unordered_set<ip_address> seen;
+    for (int i = 0; i != 256 * 4; ++i)
+        seen.insert(ip_address::v4(10, 0, static_cast<std::uint8_t>(i / 256),
+                                   static_cast<std::uint8_t>(i % 256)));
+    EXPECT_EQ(seen.size(), 1024u);
+    EXPECT_TRUE(seen.contains(ip_address::parse("10.0.3.255").value()));
+    EXPECT_FALSE(seen.contains(ip_address::v4(10, 0, 4, 0)));
+    const std::hash<ip_address> h;
+    EXPECT_EQ(h(ip_address::parse("::1").value()), h(ip_address::loopback_v6()));
+    EXPECT_NE(h(ip_address::any()), h(ip_address::any_v6()));
 }
 
 // What is nearly an address: from those that are, with characters changed, put in and taken out.

@@ -121,12 +121,17 @@ std::uint16_t endpoint::port() const noexcept {
     return ntohs(a.sin_port);
 }
 
-std::string endpoint::path() const {
+std::string_view endpoint::name() const noexcept {
     constexpr std::size_t head = offsetof(::sockaddr_un, sun_path);
-    if (!is_local() || size_ <= head) return {};
+    if (is_ip() || size_ <= head) return {};
     const std::size_t bytes = size_ - head;
-    if (storage_.sun_path[0] == '\0') return '@' + std::string(storage_.sun_path + 1, bytes - 1);
-    return std::string(storage_.sun_path, ::strnlen(storage_.sun_path, bytes));
+    const bool is_path = is_local() && storage_.sun_path[0] != '\0';
+    return {storage_.sun_path, is_path ? ::strnlen(storage_.sun_path, bytes) : bytes};
+}
+
+std::string endpoint::path() const {
+    const std::string_view n = is_local() ? name() : std::string_view();
+    return !n.empty() && n[0] == '\0' ? '@' + std::string(n.substr(1)) : std::string(n);
 }
 
 std::string endpoint::to_string() const {
@@ -139,10 +144,18 @@ std::string endpoint::to_string() const {
     return (family() == AF_INET6 ? '[' + a + ']' : a) + ':' + std::to_string(port());
 }
 
-bool operator==(const endpoint& a, const endpoint& b) noexcept {
-    if (a.family() != b.family()) return false;
-    if (a.is_local()) return a.path() == b.path();
-    return a.address() == b.address() && a.port() == b.port();
+std::strong_ordering operator<=>(const endpoint& a, const endpoint& b) noexcept {
+    if (const auto by_family = a.family() <=> b.family(); by_family != 0) return by_family;
+    if (!a.is_ip()) return a.name() <=> b.name();
+    if (const auto by_address = a.address() <=> b.address(); by_address != 0) return by_address;
+    return a.port() <=> b.port();
 }
 
 }  // namespace weft
+
+std::size_t std::hash<weft::endpoint>::operator()(const weft::endpoint& e) const noexcept {
+    if (!e.is_ip()) return std::hash<std::string_view>()(e.name());
+    // The multiplier spreads the port over all bits (2^64 over the golden ratio).
+    return std::hash<weft::ip_address>()(e.address()) ^
+           static_cast<std::size_t>(e.port() * 0x9e3779b97f4a7c15u);
+}

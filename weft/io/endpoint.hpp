@@ -1,14 +1,24 @@
 // endpoint: the address of a socket: an IP address and a port, or a path of the file system.
 //
+// Design: a value in the system's form. Endpoints have a total order and a hash, so an endpoint is
+// a key of std::map and std::unordered_map: by family, then by address and port, or by the bytes of
+// the name. What the name of a socket does not depend on (padding, a flow label) does not count.
+//
+// Limits: the hash has no secret. Peers can choose addresses that collide.
+//
 //   weft::endpoint(weft::ip_address::loopback(), 7000)
 //   weft::endpoint::parse("[::1]:7000")                 // result<endpoint>; also "127.0.0.1:7000"
 //   weft::endpoint::local("/run/service")               // a path; one that begins with '@' is
 //                                                       // in the abstract namespace of Linux
+//
+//   std::map<weft::endpoint, std::string> name_of_peer;
 #pragma once
 
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -50,12 +60,17 @@ public:
     static constexpr ::socklen_t capacity = sizeof(::sockaddr_un);
     void resize(::socklen_t bytes) noexcept { size_ = bytes; }
 
-    friend bool operator==(const endpoint& a, const endpoint& b) noexcept;
+    friend std::strong_ordering operator<=>(const endpoint& a, const endpoint& b) noexcept;
+    friend bool operator==(const endpoint& a, const endpoint& b) noexcept { return a <=> b == 0; }
 
 private:
+    friend struct std::hash<endpoint>;
+
     const ::sockaddr& base() const noexcept {
         return reinterpret_cast<const ::sockaddr&>(storage_);
     }
+    // The bytes that name a socket of another family than IP; of an abstract name with its zero.
+    std::string_view name() const noexcept;
 
     ::sockaddr_un storage_{};  // the largest form
     ::socklen_t size_ = 0;
@@ -72,3 +87,8 @@ struct host_and_port {
 
 }  // namespace detail
 }  // namespace weft
+
+template <>
+struct std::hash<weft::endpoint> {
+    std::size_t operator()(const weft::endpoint& e) const noexcept;
+};

@@ -71,3 +71,9 @@ std::string ip_address::to_string() const {
 }
 
 }  // namespace weft
+
+std::size_t std::hash<weft::ip_address>::operator()(const weft::ip_address& a) const noexcept {
+    const std::string_view bytes(reinterpret_cast<const char*>(a.bytes().data()),
+                                 a.is_v6() ? 16 : 4);
+    return std::hash<std::string_view>()(bytes) + a.scope();
+}

@@ -1,11 +1,15 @@
 // ip_address: an address of IPv4 or IPv6, as a value: parsed, printed, compared.
 //
+// Design: addresses have a total order, IPv4 before IPv6 and each in numerical order, and a hash
+// (without a secret: see endpoint.hpp).
+//
 //   auto a = weft::ip_address::parse("::1");            // result<ip_address>
 //   a->to_string();                                     // "::1"
 #pragma once
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -48,3 +52,8 @@ private:
 };
 
 }  // namespace weft
+
+template <>
+struct std::hash<weft::ip_address> {
+    std::size_t operator()(const weft::ip_address& a) const noexcept;
+};
