@@ -49,6 +49,14 @@ TEST(when_all_ready, returns_each_outcome_in_argument_order) {
     EXPECT_EQ(&std::move(r).value(), &n);
 }
 
+TEST(when_all_ready, of_nothing_is_an_empty_tuple_at_once) {
+    static_assert(std::is_same_v<weft::await_result_t<decltype(when_all_ready())>, std::tuple<>>);
+    EXPECT_TRUE(when_all_ready().ready());
+    const auto body = []() -> task<std::tuple<>> { co_return co_await when_all_ready(); };
+    EXPECT_EQ(run(body()), std::tuple<>());
+    EXPECT_EQ(weft::sync_wait(when_all_ready()), std::tuple<>()) << "on a thread";
+}
+
 TEST(when_all_ready, of_a_range_returns_a_vector) {
     std::vector<task<int>> tasks;
     tasks.push_back(number_in(2ms, 1));

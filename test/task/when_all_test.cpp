@@ -49,6 +49,33 @@ TEST(when_all, of_an_empty_range_is_ready) {
     EXPECT_EQ(run(body()), 0u);
 }
 
+TEST(when_all, of_nothing_is_an_empty_tuple_at_once) {
+    static_assert(std::is_same_v<weft::await_result_t<decltype(when_all())>, std::tuple<>>);
+    const auto body = []() -> task<bool> {
+        auto all = when_all();
+        const bool at_once = all.ready();
+        const std::tuple<> values = co_await all;
+        co_return at_once&& values == std::tuple<>() && all.errors().empty();
+    };
+    EXPECT_TRUE(run(body()));
+    EXPECT_EQ(weft::sync_wait(when_all()), std::tuple<>()) << "on a thread";
+    weft::loop l;
+    weft::fiber f([] { EXPECT_EQ(weft::await(when_all()), std::tuple<>()); }, {.on = &l});
+    l.run();
+}
+
+TEST(when_all, of_nothing_completes_although_its_awaiter_is_stopped) {
+    bool completed = false;
+    const auto body = [&]() -> task<> {
+        weft::current_flow()->request_stop(weft::stop_reason::user);
+        co_await when_all();
+        co_await when_all(std::vector<task<int>>());
+        completed = true;
+    };
+    run(body());
+    EXPECT_TRUE(completed);
+}
+
 TEST(when_all, takes_any_type_and_any_awaitable) {
     int place = 7;
     const auto reference = [](int& r) -> task<int&> { co_return r; };

@@ -65,7 +65,7 @@ public:
     mixed_group(mixed_group&& other) noexcept
         : task_group(other.enough_), tasks_(std::move(other.tasks_)) {}
 
-    bool ready() const noexcept { return false; }
+    bool ready() const noexcept { return sizeof...(Ts) == 0; }
     bool start(waiter& w) {
         std::apply(
             [&](auto&... t) {
@@ -79,7 +79,8 @@ protected:
     ~mixed_group() = default;
 
     std::array<task_flow*, sizeof...(Ts)> flows() const noexcept {
-        return std::apply([](auto&... r) { return std::array{r.get()...}; }, *runs_);
+        return std::apply(
+            [](auto&... r) { return std::array<task_flow*, sizeof...(Ts)>{r.get()...}; }, *runs_);
     }
 
     std::tuple<task<Ts>...> tasks_;

@@ -13,7 +13,8 @@
 // The result is a tuple, or for a range a vector (for void: nothing). In a tuple, void becomes
 // std::monostate; a reference becomes a std::reference_wrapper. A stop of the awaiter is forwarded
 // to each task, and the await returns when all have ended; if all have a value in spite of the
-// stop, the values are the result.
+// stop, the values are the result. Of no argument, or of an empty range, the result is there at
+// once, and no wait begins.
 #pragma once
 
 #include "weft/task/task_group.hpp"
@@ -25,12 +26,19 @@ class [[nodiscard]] when_all_operation : public detail::mixed_group<Ts...> {
 public:
     using detail::mixed_group<Ts...>::mixed_group;
 
-    std::tuple<detail::kept_t<Ts>...> take(const waiter* w, wait_status how) {
-        this->check_begun(w, how);
-        this->check_all(this->flows());
-        return std::apply(
-            [](auto&... r) { return std::tuple<detail::kept_t<Ts>...>{detail::take_kept(r)...}; },
-            *this->runs_);
+    std::tuple<detail::kept_t<Ts>...> take([[maybe_unused]] const waiter* w,
+                                           [[maybe_unused]] wait_status how) {
+        if constexpr (sizeof...(Ts) == 0) {
+            return {};
+        } else {
+            this->check_begun(w, how);
+            this->check_all(this->flows());
+            return std::apply(
+                [](auto&... r) {
+                    return std::tuple<detail::kept_t<Ts>...>{detail::take_kept(r)...};
+                },
+                *this->runs_);
+        }
     }
 };
 
@@ -56,7 +64,6 @@ inline constexpr std::size_t all_of_them = std::numeric_limits<std::size_t>::max
 }
 
 template <awaitable... As>
-    requires(sizeof...(As) > 0)
 auto when_all(As&&... awaitables) {
     return when_all_operation<detail::task_result_t<As>...>(
         detail::all_of_them, detail::as_task(std::forward<As>(awaitables))...);

@@ -11,6 +11,7 @@
 // for a range in a vector. The failure of one task therefore does not lose the value of another,
 // and shows which task failed. A stop of the awaiter is forwarded to each task, and the await
 // returns when all have ended; only a stop that came before the tasks began is thrown.
+// Of no argument, or of an empty range, the result is there at once.
 #pragma once
 
 #include <variant>
@@ -76,11 +77,16 @@ class [[nodiscard]] when_all_ready_operation : public detail::mixed_group<Ts...>
 public:
     using detail::mixed_group<Ts...>::mixed_group;
 
-    std::tuple<task_outcome<Ts>...> take(const waiter* w, wait_status how) {
-        this->check_begun(w, how);
-        return std::apply(
-            [](auto&... r) { return std::tuple<task_outcome<Ts>...>{task_outcome<Ts>(r)...}; },
-            *this->runs_);
+    std::tuple<task_outcome<Ts>...> take([[maybe_unused]] const waiter* w,
+                                         [[maybe_unused]] wait_status how) {
+        if constexpr (sizeof...(Ts) == 0) {
+            return {};
+        } else {
+            this->check_begun(w, how);
+            return std::apply(
+                [](auto&... r) { return std::tuple<task_outcome<Ts>...>{task_outcome<Ts>(r)...}; },
+                *this->runs_);
+        }
     }
 };
 
@@ -99,7 +105,6 @@ public:
 };
 
 template <awaitable... As>
-    requires(sizeof...(As) > 0)
 auto when_all_ready(As&&... awaitables) {
     return when_all_ready_operation<detail::task_result_t<As>...>(
         detail::all_of_them, detail::as_task(std::forward<As>(awaitables))...);
