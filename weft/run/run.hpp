@@ -1,18 +1,24 @@
 // run: the short way to start: a loop on this thread, and the program's first fiber in it.
 //
 //   int main() { return weft::run([] { ...; return 0; }); }
+//   int main() { return weft::run(serve()); }              // a task, or another awaitable
 //
-// Returns what the function returns, when the function and all that it started has ended. Throws
-// what leaves the function, and weft::stopped if it was stopped. A thread runs one loop at a time.
+// Returns what the function returns, or the value of the awaitable, when it and all that it started
+// has ended. Throws what leaves it, and weft::stopped if it was stopped. A thread runs one loop at
+// a time.
+//
+// Limit: a function that returns a task is refused by the compiler: pass the task, run(f()).
 #pragma once
 
 #include <concepts>
 #include <functional>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
 #include "weft/fiber/spawn.hpp"
 #include "weft/sched/loop.hpp"
+#include "weft/wait/await.hpp"
 
 namespace weft {
 
@@ -32,6 +38,15 @@ std::invoke_result_t<std::decay_t<F>> run(F&& f, fiber_options options = {}) {
     const join_outcome how = main.join();
     if (how.stopped()) detail::throw_stopped(how.reason());
     return value.take();
+}
+
+// The fiber awaits the object, which is moved from only if a co_await of it would move.
+template <class A>
+    requires(operation<A> || awaitable<A>) && (!std::invocable<std::decay_t<A>>)
+auto run(A&& a, fiber_options options = {},
+         std::source_location caller = std::source_location::current())
+    -> decltype(await(std::forward<A>(a), caller)) {
+    return run([&]() -> decltype(auto) { return await(std::forward<A>(a), caller); }, options);
 }
 
 }  // namespace weft
