@@ -144,6 +144,12 @@ page fetch(const url&);
 weft::task<page> fetch_task(url);
 page render(const page&, const page&);
 }  // namespace wait_nursery
+namespace future_async {
+extern weft::pool pool;
+int checksum(const std::string&);
+int parse(const std::string&);
+extern std::string text;
+}  // namespace future_async
 namespace future_future {
 extern weft::loop loop;
 }
