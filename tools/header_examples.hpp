@@ -280,6 +280,12 @@ extern std::unique_lock<weft::mutex> lock;
 namespace sync_mutex {
 extern weft::mutex m;
 }
+namespace sync_scoped_lock_operation {
+extern weft::mutex m;
+}
+namespace sync_shared_mutex {
+extern weft::shared_mutex m;
+}
 namespace sync_timed {
 extern weft::mutex m;
 extern weft::time_point t;

@@ -15,8 +15,7 @@
 //
 // Works with std::lock_guard, unique_lock and scoped_lock; a coroutine writes
 //
-//   co_await m.async_lock();
-//   const std::lock_guard held(m, std::adopt_lock);
+//   const auto held = co_await m.async_scoped_lock();     // a std::unique_lock
 //
 // Limit: try_lock() never suspends. A fiber that calls try_lock() in a loop keeps its thread, and
 // an owner that needs that thread never reaches its unlock: use lock(), or yield between two
@@ -25,7 +24,10 @@
 // Model: test/model/locks_test.cpp
 #pragma once
 
+#include <mutex>
+
 #include "weft/sync/lock_owner.hpp"
+#include "weft/sync/scoped_lock_operation.hpp"
 #include "weft/sync/timed.hpp"
 #include "weft/wait/await.hpp"
 
@@ -127,6 +129,14 @@ public:
         time_point deadline,
         std::source_location caller = std::source_location::current()) noexcept {
         return detail::timed_lock_operation(deadline, *this, caller);
+    }
+
+    // A std::unique_lock that owns the mutex; the mutex is unlocked at once if it is not kept. Its
+    // blocking form is the constructor of std::unique_lock.
+    detail::scoped_lock_operation<detail::lock_operation, std::unique_lock<mutex>>
+    async_scoped_lock(std::source_location caller = std::source_location::current()) noexcept {
+        return detail::scoped_lock_operation<detail::lock_operation, std::unique_lock<mutex>>(
+            *this, *this, caller);
     }
 
     // Whether the caller is the owner, as far as the owner is known.

@@ -7,7 +7,7 @@
 //
 //   weft::recursive_mutex m;
 //   const std::lock_guard outer(m);
-//   const std::lock_guard inner(m);
+//   const std::lock_guard inner(m);             // in a coroutine: co_await m.async_scoped_lock()
 #pragma once
 
 #include <utility>
@@ -73,6 +73,14 @@ public:
     detail::recursive<detail::timed_lock_operation> async_lock_until(
         time_point t, std::source_location caller = std::source_location::current()) noexcept {
         return detail::recursive<detail::timed_lock_operation>(*this, t, mutex_, caller);
+    }
+    // A std::unique_lock that owns the mutex once more.
+    detail::scoped_lock_operation<detail::recursive<detail::lock_operation>,
+                                  std::unique_lock<recursive_mutex>>
+    async_scoped_lock(std::source_location caller = std::source_location::current()) noexcept {
+        return detail::scoped_lock_operation<detail::recursive<detail::lock_operation>,
+                                             std::unique_lock<recursive_mutex>>(*this, *this,
+                                                                                mutex_, caller);
     }
 
     bool owned_by_caller(

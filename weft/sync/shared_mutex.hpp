@@ -11,13 +11,20 @@
 // by the writer, or the end of a writer that owns the lock, aborts the program. Of the readers only
 // the count is known.
 //
-// Works with std::unique_lock and std::shared_lock.
+// Works with std::unique_lock and std::shared_lock, which are also the results of
+//
+//   const auto writes = co_await m.async_scoped_lock();
+//   const auto reads = co_await m.async_scoped_lock_shared();
 //
 // Model: test/model/locks_test.cpp
 #pragma once
 
+#include <mutex>
+#include <shared_mutex>
+
 #include "weft/sync/atomic_wait_queue.hpp"
 #include "weft/sync/lock_owner.hpp"
+#include "weft/sync/scoped_lock_operation.hpp"
 #include "weft/sync/timed.hpp"
 #include "weft/wait/await.hpp"
 
@@ -143,6 +150,20 @@ public:
     detail::timed_shared_lock_operation async_lock_shared_until(
         time_point t, std::source_location caller = std::source_location::current()) noexcept {
         return detail::timed_shared_lock_operation(t, *this, detail::lock_mode::shared, caller);
+    }
+    // A std::unique_lock or std::shared_lock that owns the lock.
+    detail::scoped_lock_operation<detail::shared_lock_operation, std::unique_lock<shared_mutex>>
+    async_scoped_lock(std::source_location caller = std::source_location::current()) noexcept {
+        return detail::scoped_lock_operation<detail::shared_lock_operation,
+                                             std::unique_lock<shared_mutex>>(
+            *this, *this, detail::lock_mode::none, caller);
+    }
+    detail::scoped_lock_operation<detail::shared_lock_operation, std::shared_lock<shared_mutex>>
+    async_scoped_lock_shared(
+        std::source_location caller = std::source_location::current()) noexcept {
+        return detail::scoped_lock_operation<detail::shared_lock_operation,
+                                             std::shared_lock<shared_mutex>>(
+            *this, *this, detail::lock_mode::shared, caller);
     }
 
 private:
