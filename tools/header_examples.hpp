@@ -197,6 +197,10 @@ extern std::span<const std::byte> text;
 namespace io_relay {
 extern weft::tcp_stream client, server;
 }
+namespace io_stream_halves {
+extern weft::tcp_stream stream;
+extern std::span<const std::byte> answer;
+}  // namespace io_stream_halves
 namespace io_tls_tls_context {
 extern weft::tls_context b;
 }

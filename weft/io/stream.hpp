@@ -55,6 +55,7 @@
 namespace weft {
 
 class file;
+struct stream_halves;
 
 // The bytes of a text.
 inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
@@ -438,6 +439,10 @@ public:
                                      std::source_location caller = std::source_location::current());
     // As close(), but the peer gets a reset, and what was not sent is dropped.
     void abort() noexcept;
+
+    // A reader and a writer, each with an owner of its own (stream_halves.hpp). The stream is empty
+    // afterwards; the halves of an empty stream are empty.
+    [[nodiscard]] stream_halves split() && noexcept;
 
     // Limits of each operation from now on.
     void set_options(const stream_options& o) noexcept {

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "weft/io/connect_by_name.hpp"
+#include "weft/io/stream_halves.hpp"
 
 namespace weft {
 

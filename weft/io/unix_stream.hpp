@@ -13,6 +13,7 @@
 #include "weft/io/listener.hpp"
 #include "weft/io/passed_numbers.hpp"
 #include "weft/io/peer_credentials.hpp"
+#include "weft/io/stream_halves.hpp"
 
 namespace weft {
 
