@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "test/support/parties.hpp"
+#include "test/support/agents.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/condition_variable.hpp"
 #include "weft/sync/mutex.hpp"
