@@ -205,7 +205,7 @@ void leading_child() {
     for (const ::pid_t group : {child_group::own, child_group::session}) {
         process p = got(process::spawn({"/bin/echo", "x"}, {.in = child_io::discarded,
                                                             .out = child_io::piped,
-                                                            .folder = "/",
+                                                            .working_directory = "/",
                                                             .group = group,
                                                             .limits = {.files = 64}}));
         std::string s(8, 0);
