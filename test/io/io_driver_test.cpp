@@ -534,11 +534,14 @@ void close_many_without_memory() {
                 if (!p) std::_Exit(77);
                 all.push_back(std::move(*p));
             }
+            int waiting = 0;
             for (auto& p : all)
-                readers.emplace_back([&p] {
+                readers.emplace_back([&p, &waiting] {
                     std::string b(1, 0);
+                    ++waiting;
                     static_cast<void>(p.reader.read(room(b)));
                 });
+            while (waiting != count) weft::this_fiber::yield();
             weft::this_fiber::sleep_for(1ms);
             weft::testing::nothing_spare();
             if (!weft::testing::without_call(SYS_mmap, ENOMEM)) std::_Exit(77);

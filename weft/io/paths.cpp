@@ -10,7 +10,7 @@
 namespace weft::detail {
 namespace {
 
-std::error_code error_of(int r) noexcept {
+std::error_code error_after(int r) noexcept {
     return r == 0 ? std::error_code() : std::error_code(errno, std::system_category());
 }
 
@@ -58,19 +58,21 @@ std::error_code call_stat(path_request& r) noexcept {
     struct ::stat s;
     const bool keeps = r.flags != 0;
     const std::error_code e =
-        error_of(keeps ? ::lstat(r.path.c_str(), &s) : ::stat(r.path.c_str(), &s));
+        error_after(keeps ? ::lstat(r.path.c_str(), &s) : ::stat(r.path.c_str(), &s));
     if (!e) r.status = status_of(s);
     return e;
 }
 
 std::error_code call_rename(path_request& r) noexcept {
-    return error_of(::rename(r.path.c_str(), r.other.c_str()));
+    return error_after(::rename(r.path.c_str(), r.other.c_str()));
 }
 
-std::error_code call_remove(path_request& r) noexcept { return error_of(::remove(r.path.c_str())); }
+std::error_code call_remove(path_request& r) noexcept {
+    return error_after(::remove(r.path.c_str()));
+}
 
 std::error_code call_make_directory(path_request& r) noexcept {
-    return error_of(::mkdir(r.path.c_str(), r.flags));
+    return error_after(::mkdir(r.path.c_str(), r.flags));
 }
 
 std::error_code pooled_operation::outcome(const waiter* w, wait_status how) const noexcept {
