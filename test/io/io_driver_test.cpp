@@ -29,6 +29,7 @@
 #include "test/support/allocation_fails.hpp"
 #include "test/support/nothing_spare.hpp"
 #include "test/support/without_call.hpp"
+#include "weft/base/block_cache.hpp"
 #include "weft/io/pipe.hpp"
 #include "weft/io/udp_socket.hpp"
 #include "weft/io/unix_datagram.hpp"
