@@ -28,7 +28,7 @@ function(weft_furnish target scope headers)
 endfunction()
 
 # weft_apart(<name>): the layer of that name, which follows, is not in weft::weft. It changes a
-# program by being linked, and so is an object library: who links it gets every symbol of it.
+# program by being linked, and so is an object library: what links it gets every symbol of it.
 function(weft_apart name)
     set_property(GLOBAL APPEND PROPERTY WEFT_APART ${name})
 endfunction()
@@ -73,7 +73,7 @@ function(weft_layer name)
 endfunction()
 
 # weft_opt_in(<name> <layer>): the folder weft/<layer>/<name> becomes weft::<name>, an object
-# library, so that who links it gets every symbol of it, referenced or not. No folder, no target.
+# library, so that what links it gets every symbol of it, referenced or not. No folder, no target.
 function(weft_opt_in name layer)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.cpp")
     file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.hpp")
@@ -166,7 +166,7 @@ function(weft_drop_in name layer)
             continue()  # its folder is not here
         endif()
         get_target_property(kind weft_${dep} TYPE)
-        if(kind STREQUAL "OBJECT_LIBRARY")  # who links the drop-in gets all of it
+        if(kind STREQUAL "OBJECT_LIBRARY")  # what links the drop-in gets all of it
             target_sources(weft_${name} INTERFACE $<TARGET_OBJECTS:weft_${dep}>)
         else()
             target_link_libraries(weft_${name} PRIVATE weft::${dep})

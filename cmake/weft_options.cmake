@@ -1,6 +1,6 @@
-# What a user of the build can choose, and the flags of weft's own targets. No flag is global: who
-# takes weft in by add_subdirectory keeps his own, except that a sanitizer, which changes the
-# inlined switch, is passed on to whoever includes weft's headers.
+# What a user of the build can choose, and the flags of weft's own targets. No flag is global: a
+# project that has weft by add_subdirectory keeps its own, except that a sanitizer, which changes the
+# inlined switch, is passed on to all that includes weft's headers.
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
     set(weft_default_backend asm)

@@ -1,4 +1,4 @@
-"""docs/benchmarks.svg: ten small bar charts, by hand, for a reader who has five seconds.
+"""docs/benchmarks.svg: ten small bar charts, drawn without a library, for a look of five seconds.
 
 Each panel is one case, its bars sorted, the best on top; weft's are coloured. Lengths are
 logarithmic, because a linear axis would show the slowest peer and nothing else; each bar carries its

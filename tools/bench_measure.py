@@ -21,7 +21,7 @@ COUNTERS = ("bytes_per_coroutine", "page_table_bytes", "slot_bytes", "coroutines
 
 
 class BadInput(Exception):
-    """What the caller gave cannot be used; the message is one line for him."""
+    """What the caller gave cannot be used; the message is one line that says why."""
 
 
 class Case:

@@ -98,10 +98,10 @@ def http_bars(runs):
     there, counts = measured(runs, "http")
     for n in counts:
         ours = [s for s in (f"weft.http.{driver}" for driver in DRIVERS) if s in there]
-        best, who = least(runs, [Cell("http", s, n, None) for s in ours], "cpu_us")
+        best, mine = least(runs, [Cell("http", s, n, None) for s in ours], "cpu_us")
         for peer, bound in HTTP_BARS:
             if best is not None and peer in there:
-                yield ratio_bar(runs, f"wrk {spaced(n)}, {who.server}", who,
+                yield ratio_bar(runs, f"wrk {spaced(n)}, {mine.server}", mine,
                                 Cell("http", peer, n, None), "cpu_us", bound)
 
 
@@ -158,13 +158,13 @@ def losses(runs):
         figure = runs.any_figure if name == "anon_bytes" else runs.figure
         for n in counts[-1:] if name == "anon_bytes" else counts:
             for level in [level for level, _ in levels(runs, n)] if case == "open" else [None]:
-                mine, who = least(runs, [Cell(case, s, n, level) for s in ours], name, most, figure)
+                mine, cell = least(runs, [Cell(case, s, n, level) for s in ours], name, most, figure)
                 best, other = least(runs, [Cell(case, s, n, level) for s in others], name, most, figure)
                 if mine is None or best is None or (best < mine * NEAR if most else best * NEAR > mine):
                     continue
                 ratio = best / mine if most else mine / best
                 lines.append(f"- {case} {spaced(n)}{' at ' + level if level else ''}: {other.server} "
-                             f"{number(best)} {unit}, {who.server} {number(mine)} "
+                             f"{number(best)} {unit}, {cell.server} {number(mine)} "
                              f"({times(ratio)} times)")
     if not any(c.server.startswith("weft.") for c in runs.cells()):
         return ["- no server of weft was measured"]

@@ -106,8 +106,8 @@ class Runs:
                        if name in ours[n] and theirs[n].get(name)])
 
     def held(self, cell, other, name, bound, at_least=False):
-        """(Spread or None, verdict) of a bar. Who cannot keep the rate is not compared: if it is ours,
-        the bar is missed."""
+        """(Spread or None, verdict) of a bar. A server that cannot keep the rate is not compared: if
+        it is ours, the bar is missed."""
         if self.behind(cell):
             return None, "missed: cannot keep the rate"
         if self.behind(other):

@@ -92,7 +92,7 @@ def free_port():
 
 
 def raise_file_limit():
-    """For whoever is started from here and does not do so itself."""
+    """For a program that is started from here and does not do so itself."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

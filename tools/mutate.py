@@ -375,7 +375,7 @@ class Program:
     def stands(self, batch, outcome, seconds):
         """Whether the same tests pass without the mutation. It is asked twice of each that fails,
         and always of a hang, for a busy machine lets a test take long, and of a crash, for what is
-        found at the end of a process, such as a leak, is no one test's."""
+        found at the end of a process, such as a leak, belongs to no test."""
         if outcome.how == "fails" and self.lately[outcome.test] >= 2:
             return True
         return not self.run(batch, 0, seconds).failed

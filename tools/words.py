@@ -9,9 +9,11 @@ tools/words.txt has a row for each, tab-separated:
            at 0 the word is refused
   old      a regular expression that fits whole words, or with a space, "::" or "(?=" in it a phrase
   use      what to write
-  where    code, comment, message (a string of weft/), test (the name of a test), document
-           (README.md, CHANGELOG.md excepted, and docs/), or several, with "," between them
+  where    code (of C and C++), comment, message (a string of weft/), test (the name of a test),
+           document (README.md, CHANGELOG.md excepted, and docs/), or several, with "," between them
   folders  paths that the row is about, with "," between them; all, where there is none
+
+Of Python, CMake, make and the shell only comments are looked at, which Python's docstrings are too.
 
 Faults are printed as `path:line: "word": use ...`. Exit: 0 clean, 1 faults, 2 misuse.
 """
@@ -25,10 +27,11 @@ from pathlib import Path
 
 LIST = Path("tools/words.txt")
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".S", ".def"}
-FOLDERS = ("weft", "test", "bench", "examples")
+SCRIPTS = {".py", ".cmake", ".sh"}
+FOLDERS = ("weft", "test", "bench", "examples", "tools", "cmake", ".ci")
 PLACES = ("code", "comment", "message", "test", "document")
 # A glossary has the old words in a column of its own; the changelog says what was renamed.
-EXCEPT = {"docs/glossary.md", "docs/conventions.md"}
+EXCEPT = {"docs/glossary.md", "docs/conventions.md", "tools/words.py", "test/tools/words_test.py"}
 
 TOKEN = re.compile(
     r'(?P<comment>//[^\n]*|/\*.*?\*/)'
@@ -36,6 +39,10 @@ TOKEN = re.compile(
     r'|(?P<include>^[ \t]*#[ \t]*include[^\n]*)'
     r'|(?P<string>"(?:\\.|[^"\\\n])*")'
     r"|(?P<char>(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+')", re.DOTALL | re.MULTILINE)
+SCRIPT_TOKEN = re.compile(
+    r'(?P<comment>(?<!\S)#[^\n]*|^[ \t]*""".*?""")'
+    r'|(?P<string>""".*?"""|"(?:\\.|[^"\\\n])*"'
+    r"|'(?:\\.|[^'\\\n])*')", re.DOTALL | re.MULTILINE)
 WORD = re.compile(r"[A-Za-z_]\w*")
 NAME_PART = re.compile(r"[A-Za-z0-9]+")
 TEST = re.compile(r"\b(?:TYPED_TEST|TEST)(?:_[FP])?\(\s*(\w+)\s*,\s*(\w+)\s*\)")
@@ -51,6 +58,11 @@ def spaces(text):
     return re.sub(r"[^\n]", " ", text)
 
 
+def is_script(path):
+    return (path.suffix in SCRIPTS or path.name in ("CMakeLists.txt", "Makefile")
+            or (not path.suffix and path.parts[0] in ("tools", ".ci")))
+
+
 class Source:
     """One file by its parts: each is the whole text, with everything else blanked."""
 
@@ -59,6 +71,15 @@ class Source:
         self.starts = [0, *(m.end() for m in re.finditer("\n", text))]
         if path.suffix == ".md":
             self.parts = {"document": text}
+            return
+        if is_script(path):
+            comments, at = [], 0
+            for found in SCRIPT_TOKEN.finditer(text):
+                token = found.group()
+                comments += [spaces(text[at:found.start()]),
+                             token if found.lastgroup == "comment" else spaces(token)]
+                at = found.end()
+            self.parts = {"comment": "".join(comments)}
             return
         code, comments, strings, at = [], [], [], 0
         for found in TOKEN.finditer(text):
@@ -155,7 +176,9 @@ def rows_of(root):
 
 def sources_of(root):
     paths = [p for folder in FOLDERS for p in sorted((root / folder).rglob("*"))
-             if p.suffix in SOURCES and "target" not in p.parts]
+             if "target" not in p.parts and p.is_file()]
+    paths += [p for p in (root / "CMakeLists.txt", root / "Makefile") if p.is_file()]
+    paths = [p for p in paths if p.suffix in SOURCES or is_script(p.relative_to(root))]
     paths += [root / "README.md", *sorted((root / "docs").glob("*.md"))]
     for path in paths:
         relative = path.relative_to(root)

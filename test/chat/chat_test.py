@@ -1,4 +1,4 @@
-"""chat: whoever writes is heard by all the others. Given the path of the program."""
+"""chat: what one client writes, all others read. Given the path of the program."""
 
 import pathlib
 import sys

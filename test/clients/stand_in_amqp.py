@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """stand_in_amqp.py <port>: a broker of AMQP 0-9-1 on loopback, until it is ended.
 
-It knows queues, which are declared, published to by the default exchange, and consumed from; anybody
-may log in. It has no persistence, no acknowledgements and no errors: what it does not know ends the
-connection.
+It knows queues, which are declared, published to by the default exchange, and consumed from; any
+client may log in. It has no persistence, no acknowledgements and no errors: what it does not know
+ends the connection.
 """
 
 import asyncio

@@ -206,7 +206,7 @@ class Echo(unittest.TestCase):
                 self.skipTest("here everybody may listen on port 1")
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
-            copy = shutil.copy(ECHO, folder)  # where somebody else may run it
+            copy = shutil.copy(ECHO, folder)  # where another user may run it
             somebody = {"user": 65534, "group": 65534, "extra_groups": []}
             self.refuses("--port", "1", says="cannot listen on port 1: Permission denied",
                          executable=copy, cwd=folder, **(somebody if os.geteuid() == 0 else {}))

@@ -33,7 +33,7 @@ from pathlib import Path
 LIMIT = 10  # seconds that one program is given
 AGAIN = 3
 
-# Of conformance/interfaces: what waits, what is waited for, and what a fiber could have of its own.
+# Of conformance/interfaces: what waits, what ends a wait, and what a fiber could have of its own.
 FOLDERS = re.compile(
     r"pthread_.*|sem_.*|mq_.*|sig.*|raise|kill|clock_nanosleep|nanosleep|clock_getcpuclockid|fork|getpid"
     r"|sched_yield|timer_.*|fsync|shm_.*|mmap|munmap")

@@ -76,7 +76,7 @@ def check_landings(user):
              for line in run("objdump", "-d", "--no-show-raw-insn", user).splitlines()
              if re.match(r" +[0-9a-f]+:\t", line)]
     found = [n for n, line in enumerate(lines) if re.match(r"jmp +\*\(%rsi\)", line)]
-    # One that saves where it is to come back to. The last of a party saves nothing.
+    # One that saves where it is to come back to. The last jump of a coroutine saves nothing.
     jumps = [n for n in found
              if any(re.match(r"mov +%rax,\(%rdi\)", line) for line in lines[max(n - 8, 0):n])]
     print(f"{len(jumps)} inlined switches, {len(found) - len(jumps)} last ones")

@@ -16,6 +16,19 @@ const char* s = "told by him"; auto r = R"(told)"; char c = 't'; int n = 1'000;
 NAMES = '''TEST(told, is_seen_by_who_waits) { told(); }
 TEST_P(other, foretold_is_another_word) {}
 '''
+PYTHON = '''"""Told of a module."""
+told = "told"  # a told b
+SQL = """
+# told in a text
+"""
+def f():
+    """Told of a function."""
+    return "a # told" + 'told # told'
+'''
+SHELL = '''#!/bin/sh
+# Told what $# is, and ${told#told}.
+echo "told # told" 'told'  # told
+'''
 
 
 def run(files, *arguments):
@@ -58,6 +71,22 @@ class Words(unittest.TestCase):
         self.counts(1, "who waits", "test")
         self.counts(1, r"told(?=\()", "code", "test")
         self.counts(0, "old in", "document")
+
+    def test_counts_in_the_comments_of_scripts(self):
+        row = "{}\ttold\tuse\tcode,comment,message"
+        for path, text, left in (("tools/a.py", PYTHON, 3), ("test/a/a.py", PYTHON, 3),
+                                 ("tools/run", SHELL, 4), (".ci/run", SHELL, 4),
+                                 ("cmake/a.cmake", SHELL, 4), ("test/a/CMakeLists.txt", SHELL, 4),
+                                 ("CMakeLists.txt", SHELL, 4), ("Makefile", SHELL, 4),
+                                 ("test/corpus/told", SHELL, 0), ("tools/told.txt", SHELL, 0)):
+            found = run({"README.md": "", path: text, "tools/words.txt": row.format(left)})
+            self.assertEqual(found[:2], (0, [f"words: no faults; {left} left"]), path)
+
+    def test_says_the_line_of_a_script(self):
+        _, lines, _ = run({"README.md": "", "tools/a.py": PYTHON,
+                           "tools/words.txt": "0\ttold\tuse\tcomment"})
+        self.assertEqual(lines[:3], [f'tools/a.py:{n}: "{word}": use use'
+                                     for n, word in ((1, "Told"), (7, "Told"), (2, "told"))])
 
     def test_tells_the_case_of_code_alone(self):
         self.counts(0, "TOLD", "code")
