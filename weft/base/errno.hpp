@@ -1,4 +1,4 @@
-// errno, for a function in which a wait may come between two uses of it.
+// kept_errno, set_errno: errno, for a function in which a wait may come between two uses of it.
 //
 // The address of errno is its thread's. Compilers take it to be the same throughout a function, as
 // it is in a function that stays on its thread, and keep it over calls: code that waits as a

@@ -1,4 +1,4 @@
-// The only general #if's of weft: compiler, processor, operating system, sanitizers.
+// platform: the only general #if's of weft: compiler, processor, operating system, sanitizers.
 //
 // Everything else asks this file, so that a port begins (and mostly ends) here, in context/ and in
 // stack/. Each WEFT_ name below is always defined, to 0 or 1, so that a misspelt name is a warning

@@ -1,3 +1,4 @@
+// context_ucontext: how a context starts and is switched by POSIX ucontext (switch_ucontext.hpp).
 #include "weft/context/context.hpp"
 
 #if WEFT_BACKEND_UCONTEXT

@@ -1,4 +1,4 @@
-// The types that both switches share: the arrival, and the start of a fresh context.
+// entry_point, arrival: how a fresh context starts, and what a switch hands to its target.
 #pragma once
 
 namespace weft {

@@ -1,4 +1,4 @@
-// The floating-point environment: rounding mode, masks, flush-to-zero.
+// fp_environment: the processor's control of floating point: rounding mode, masks, flush-to-zero.
 //
 // The ABI calls these control bits callee-saved, so they belong to the agent that set them: under
 // fp_environment::own, the default, each side of a switch keeps its own. fp_environment::shared

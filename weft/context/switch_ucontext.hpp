@@ -1,4 +1,4 @@
-// The switch by POSIX ucontext: for processors that have no assembly here.
+// switch_to: the switch by POSIX ucontext: for processors that have no assembly here.
 //
 // swapcontext saves all that the ABI preserves and the floating-point environment. The signal mask
 // stays the thread's: one system call reads it, one sets it. Word and sender are passed in the

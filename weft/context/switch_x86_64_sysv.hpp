@@ -1,4 +1,4 @@
-// The switch for x86-64 under the System V ABI.
+// switch_to: the switch for x86-64 under the System V ABI.
 //
 //                 from                               to
 //        +0  +------------+                 +0  +------------+

@@ -1,4 +1,4 @@
-// The first and the last code that runs on a coroutine's own stack.
+// begin_body, end_body: the first and the last code that runs on a coroutine's own stack.
 //
 // Design: one function per body type enters the coroutine and leaves it. It never returns: it calls
 // the body (inlined, as a rule) and then makes the last switch. So it has no `ret` whose call was

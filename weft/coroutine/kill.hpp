@@ -1,4 +1,4 @@
-// The kill: how a suspended coroutine is made to unwind, and the possible outcomes.
+// kill_request: how a suspended coroutine is made to unwind, and the possible outcomes.
 //
 //   killer: kill(c) ---- resume with a kill_request -----> c's yield: request.run
 //                                                             |

@@ -1,4 +1,4 @@
-// The operations on a coroutine that does not run: kill, destroy, trim, measure.
+// life: the operations on a coroutine that does not run: kill, destroy, move, trim, measure.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Connects the stack layer's overflow report with the coroutine that runs on the faulting thread.
+// prepare_overflow_report: connects the stack layer's overflow report with the coroutine that runs
+// on the faulting thread.
 #pragma once
 
 namespace weft::detail {

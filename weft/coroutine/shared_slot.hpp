@@ -1,5 +1,5 @@
-// The functions that the core of the coroutine layer calls for a coroutine on a shared stack, and
-// the record of one shared stack.
+// shared_slot: the record of one shared stack, and the functions that the core of the coroutine
+// layer calls for a coroutine on it.
 #pragma once
 
 #include "weft/coroutine/resume.hpp"

@@ -1,9 +1,11 @@
+// unwind_decode: from a return address to its rule: finds the function's entry in .eh_frame, runs
+// its call frame instructions up to the call, reads its exception table.
+//
+// Design: only what compilers write is decoded. Anything else makes the rule one that sends the
+// kill through the system's unwinder.
 #include "weft/coroutine/unwind_dwarf.hpp"
 #include "weft/coroutine/unwind_lsda.hpp"
 #include "weft/coroutine/unwind_rules.hpp"
-
-// From a return address to its rule: find the function's entry in .eh_frame, run its call frame
-// instructions up to the call, read its exception table.
 
 extern "C" {
 [[gnu::weak]] const void* _Unwind_Find_FDE(const void* pc, weft::detail::dwarf_bases* bases);

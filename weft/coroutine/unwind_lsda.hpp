@@ -1,5 +1,5 @@
-// Reads what a C or C++ function's exception table (LSDA) states about one of its calls, for a
-// forced unwind.
+// lsda: what a C or C++ function's exception table states about one of its calls, for a forced
+// unwind.
 //
 // The result is the one of libstdc++'s and libgcc's personality routines for _UA_FORCE_UNWIND:
 // cleanups run, `catch (...)` and `catch (abi::__forced_unwind&)` match, a call that C++ code does

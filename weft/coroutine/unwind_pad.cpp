@@ -1,3 +1,13 @@
+// unwind_pad: finds out where a landing pad leads. Three forms of noexcept look different in the
+// table:
+//
+//   Clang, any noexcept function      catch (...) -> [cleanups] -> __clang_call_terminate(e)
+//   GCC, cleanups inlined into one    cleanup     -> [cleanups] -> std::terminate()
+//   both, a typed handler in one      either      -> [cleanups] -> handler, or as above
+//
+// while a true catch (...) leads to __cxa_begin_catch and a true cleanup to _Unwind_Resume. So the
+// pad is followed along all its branches until it has called one of these. Calls in between return,
+// or unwind to other pads. This is done once per return address, and only if there is a pad.
 #include <dlfcn.h>
 #include <link.h>
 #include <unwind.h>
@@ -8,16 +18,6 @@
 #include "weft/base/platform.hpp"
 #include "weft/coroutine/unwind_code.hpp"
 #include "weft/coroutine/unwind_lsda.hpp"
-
-// Finds out where a landing pad leads. Three forms of noexcept look different in the table:
-//
-//   Clang, any noexcept function      catch (...) -> [cleanups] -> __clang_call_terminate(e)
-//   GCC, cleanups inlined into one    cleanup     -> [cleanups] -> std::terminate()
-//   both, a typed handler in one      either      -> [cleanups] -> handler, or as above
-//
-// while a true catch (...) leads to __cxa_begin_catch and a true cleanup to _Unwind_Resume. So the
-// pad is followed along all its branches until it has called one of these. Calls in between return,
-// or unwind to other pads. This is done once per return address, and only if there is a pad.
 
 #if WEFT_X86_64
 

@@ -1,4 +1,4 @@
-// The steps of a kill that all ways to walk a stack share. Private to unwind*.cpp.
+// unwind_steps: the steps of a kill that all ways to walk a stack share. Private to unwind*.cpp.
 //
 //   unwind: weft_unwind_begin, a dry walk ----- no pad at all -------------------> finished
 //             |               |          `----- a noexcept frame ----------------> refused

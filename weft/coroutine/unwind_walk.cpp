@@ -1,12 +1,11 @@
-#include "weft/base/assert.hpp"
-#include "weft/coroutine/unwind_rules.hpp"
-#include "weft/coroutine/unwind_steps.hpp"
-
-// The walk over a stack by the rules of unwind_rules.hpp.
+// unwind_walk: the walk over a stack by the rules of unwind_rules.hpp.
 //
 // The caller of the walk is a stub: it stores the callee-saved registers, lets C++ move them up the
 // stack, and then either loads them and jumps, or continues unchanged. So each C++ function here
 // returns, and its cleanups and the sanitizers' records of it are in order.
+#include "weft/base/assert.hpp"
+#include "weft/coroutine/unwind_rules.hpp"
+#include "weft/coroutine/unwind_steps.hpp"
 
 #if WEFT_X86_64
 

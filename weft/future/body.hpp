@@ -1,4 +1,4 @@
-// The parts of a continuation: where its function runs, and what becomes of the result.
+// body: the parts of a continuation: where its function runs, and what becomes of the result.
 //
 // A Way is where a function runs: plain, on the executor's own stack, or in a fiber, where the
 // function may wait. A Body calls the function and stores the result: a Body is called with the

@@ -1,5 +1,5 @@
-// The state words of a future. future_word decides which agent gives the outcome and which listener
-// is notified; stop_word decides where a request to stop goes meanwhile.
+// future_word, stop_word: the state words of a future. future_word decides which agent gives the
+// outcome and which listener is notified; stop_word decides where a request to stop goes meanwhile.
 //
 //      future_word                 claim            publish
 //                        open -----------> claimed ---------> done ----> notified

@@ -1,4 +1,4 @@
-// The waits for a future as operations (wait/operation.hpp), for a fiber, a task or a thread.
+// future_wait: waits for a future as operations (wait/operation.hpp), for each kind of agent.
 #pragma once
 
 #include <source_location>

@@ -1,4 +1,4 @@
-// What the conditions of weft.h need of its mutexes.
+// mutex_of: the mutex behind a weft_mutex_t, for the mutexes and the conditions of weft.h.
 #pragma once
 
 #include "weft/posix/in_place.hpp"

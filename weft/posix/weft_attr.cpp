@@ -1,3 +1,4 @@
+// weft_attr: the attributes with which weft_create makes a fiber, and the stacks that fibers share.
 #include <cstring>
 #include <memory>
 #include <new>

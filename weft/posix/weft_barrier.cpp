@@ -1,3 +1,4 @@
+// weft_barrier, weft_once: weft's barrier and once_flag under the names and errors of pthreads.
 #include <errno.h>
 
 #include "weft/posix/caller.hpp"

@@ -1,3 +1,7 @@
+// weft_exit, weft_cancel and the cleanup handlers: how a fiber of weft.h ends before its function
+// returns.
+//
+// Design: an exit is an exception and a cancel is a request to stop, so both unwind the fiber.
 #include <mutex>
 #include <utility>
 

@@ -1,3 +1,4 @@
+// weft_cond: weft's condition_variable under the names and errors of pthreads.
 #include <errno.h>
 
 #include <mutex>

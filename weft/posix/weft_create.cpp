@@ -1,3 +1,6 @@
+// weft_create, weft_join, weft_detach: fibers that are named by a number, as pthreads are.
+//
+// Design: a fiber's identity is in one table from before it begins until its join or its end.
 #include <memory>
 #include <mutex>
 

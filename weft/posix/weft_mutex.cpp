@@ -1,3 +1,4 @@
+// weft_mutex: weft's mutex under the names and errors of pthreads, with the kinds of a mutex.
 #include <errno.h>
 
 #include "weft/posix/caller.hpp"

@@ -1,3 +1,4 @@
+// weft_rwlock: weft's shared_mutex under the names and errors of pthreads.
 #include <errno.h>
 
 #include "weft/posix/caller.hpp"

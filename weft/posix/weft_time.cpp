@@ -1,3 +1,4 @@
+// weft_sleep, weft_nanosleep, weft_poll: the waits of a fiber for time and descriptors, as POSIX's.
 #include <errno.h>
 
 #include <chrono>

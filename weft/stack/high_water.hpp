@@ -1,4 +1,4 @@
-// High water: how deep a stack has been, to the page.
+// high_water_bytes: how deep a stack has been, to the page.
 //
 // Design: the kernel knows which pages were touched; nothing is painted, and nothing costs anything
 // until high_water_bytes() is called. A page stays touched until it is released, so a recycled

@@ -1,4 +1,4 @@
-// The overflow report: one line that names the coroutine that ran out of stack.
+// overflow: the report that names, in one line, the coroutine that ran out of stack.
 //
 // A coroutine that goes below its limit touches the guard and gets SIGSEGV, on a stack that has no
 // room for a handler; each thread therefore needs an alternate signal stack. The handler calls

@@ -1,3 +1,4 @@
+// co_cond: the condition of libco over a wait_queue, and its lock over a semaphore.
 #include <errno.h>
 
 #include <chrono>
