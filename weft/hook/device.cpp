@@ -20,6 +20,7 @@
 #include "weft/hook/iov_cursor.hpp"
 #include "weft/hook/proc_field.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/hook/transfer.hpp"
 
 namespace weft::hook {
 namespace {
