@@ -2,14 +2,9 @@
 // It would end at once, and its task would never have run.
 #include "weft/fiber/fiber.hpp"
 
-#include "weft/task/task.hpp"
+#include "test/compile_fail/waits.hpp"
 
 void use() {
-#ifdef CONTROL
-    const auto waits = [] {};
-#else
-    const auto waits = []() -> weft::task<> { co_return; };
-#endif
     weft::fiber f(waits);
     f.join();
 }

@@ -1,13 +1,6 @@
 // expect: the function of a fiber returns a task that is never awaited
 // It would end at once, and its task would never have run.
+#include "test/compile_fail/waits.hpp"
 #include "weft/run/run.hpp"
-#include "weft/task/task.hpp"
 
-void use() {
-#ifdef CONTROL
-    const auto waits = [] {};
-#else
-    const auto waits = []() -> weft::task<> { co_return; };
-#endif
-    weft::run(waits);
-}
+void use() { weft::run(waits); }

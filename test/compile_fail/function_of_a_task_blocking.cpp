@@ -1,13 +1,6 @@
 // expect: the function returns a task that is never awaited
 // It would be called, and its task would never have run.
+#include "test/compile_fail/waits.hpp"
 #include "weft/sched/blocking.hpp"
-#include "weft/task/task.hpp"
 
-void use() {
-#ifdef CONTROL
-    const auto waits = [] {};
-#else
-    const auto waits = []() -> weft::task<> { co_return; };
-#endif
-    weft::run_blocking(waits);
-}
+void use() { weft::run_blocking(waits); }

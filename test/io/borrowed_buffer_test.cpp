@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/io/pipe.hpp"
 #include "weft/io/unix_stream.hpp"
@@ -18,14 +18,9 @@
 
 namespace {
 
-using namespace std::chrono_literals;
+using namespace weft::testing::io_names;
 using weft::borrowed_buffer;
-using weft::bytes_of;
-using weft::fiber;
 using weft::tcp_stream;
-using weft::testing::connected;
-using weft::testing::connection;
-using weft::testing::room;
 
 std::string text_of(const borrowed_buffer& r) {
     return {reinterpret_cast<const char*>(r.span().data()), r.size()};

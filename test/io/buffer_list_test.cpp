@@ -8,16 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/io/pipe.hpp"
 #include "weft/task/task.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
-using weft::testing::room;
+using namespace weft::testing::io_names;
 using const_buffers = std::vector<std::span<const std::byte>>;
 using buffers = std::vector<std::span<std::byte>>;
 

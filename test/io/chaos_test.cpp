@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "examples/echo/random.hpp"
-#include "test/io/drivers.hpp"
 #include "test/io/lossy_wire.hpp"
+#include "test/io/names.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/stack/mapped_stack.hpp"
 #include "weft/stack/os_memory.hpp"
@@ -33,12 +33,9 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::tcp_listener;
 using weft::tcp_stream;
-using weft::testing::room;
 
 struct chaos_tally {
     int lives = 0;          // of clients that got a connection

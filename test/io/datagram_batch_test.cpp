@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/support/allocations.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/io/udp_socket.hpp"
@@ -18,10 +18,8 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
+using namespace weft::testing::io_names;
 using weft::endpoint;
-using weft::fiber;
 using weft::incoming;
 using weft::ip_address;
 using weft::outgoing;

@@ -18,7 +18,7 @@
 #include <tuple>
 #include <vector>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/support/nothing_spare.hpp"
 #include "weft/io/fd_watch.hpp"
 
@@ -28,15 +28,10 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::io_kind;
 using weft::steady_now;
 using weft::time_point;
-using weft::testing::connected;
-using weft::testing::connection;
-using weft::testing::room;
 
 // A foreign loop, with a loop of weft in it.
 class host {

@@ -14,20 +14,17 @@
 #include <thread>
 #include <vector>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/task/task.hpp"
 #include "weft/task/when_all.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::file;
 using weft::file_options;
 using weft::transfer_result;
-using weft::testing::room;
 
 constexpr std::size_t mib = 1 << 20;
 

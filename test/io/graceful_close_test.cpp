@@ -7,20 +7,15 @@
 #include <cstddef>
 #include <string>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/io/unix_stream.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/task.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::steady_now;
-using weft::testing::connected;
-using weft::testing::connection;
-using weft::testing::room;
 
 class graceful_close : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(graceful_close);

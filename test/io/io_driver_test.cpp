@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/support/allocation_fails.hpp"
 #include "test/support/nothing_spare.hpp"
 #include "test/support/without_call.hpp"
@@ -41,15 +41,10 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::io_kind;
 using weft::steady_now;
-using weft::testing::connected;
-using weft::testing::connection;
 using weft::testing::cpu_seconds;
-using weft::testing::room;
 
 class driver_contract : public weft::testing::on_each_driver {
 protected:

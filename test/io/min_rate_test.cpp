@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/io/pipe.hpp"
 #include "weft/io/unix_stream.hpp"
 #include "weft/task/sync_wait.hpp"
@@ -15,12 +15,9 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::io_kind;
 using weft::unix_stream;
-using weft::testing::room;
 
 // Sockets of the system, and a clock that stands still while anything happens there.
 class jumping_driver final : public weft::io_driver {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "test/io/names.hpp"
 #include "test/io/way.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/io/pipe.hpp"
@@ -18,14 +19,11 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::owned_number;
 using weft::unix_seqpacket;
 using weft::unix_stream;
 using weft::testing::descriptor_count;
-using weft::testing::room;
 
 class passed_numbers : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(passed_numbers);

@@ -8,18 +8,15 @@
 #include <string>
 #include <thread>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/task/task.hpp"
 #include "weft/task/when_all.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::pipe_reader;
 using weft::pipe_writer;
-using weft::testing::room;
 
 // SIGPIPE would end the test: its default is in force.
 class a_pipe : public weft::testing::on_each_driver {};

@@ -10,20 +10,17 @@
 #include <thread>
 #include <vector>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/support/allocation_fails.hpp"
 #include "weft/io/reserve_fd.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::tcp_listener;
 using weft::tcp_stream;
 using weft::testing::descriptor_count;
-using weft::testing::room;
 
 class accepting_ahead : public weft::testing::on_each_driver {
 protected:

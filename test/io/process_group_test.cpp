@@ -13,23 +13,20 @@
 #include <thread>
 
 #include "test/io/channels.hpp"
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/io/process.hpp"
 #include "weft/task/task.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
+using namespace weft::testing::io_names;
 using weft::child_group;
 using weft::child_io;
 using weft::exit_status;
-using weft::fiber;
 using weft::pipe_reader;
 using weft::process;
 using weft::process_options;
 using weft::testing::plain_fd;
-using weft::testing::room;
 
 class a_group : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(a_group);

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/support/begun.hpp"
 #include "test/support/gate.hpp"
 #include "weft/io/signal_set.hpp"
@@ -17,11 +17,9 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
+using namespace weft::testing::io_names;
 using weft::child_io;
 using weft::exit_status;
-using weft::fiber;
 using weft::pipe_reader;
 using weft::process;
 using weft::process_options;

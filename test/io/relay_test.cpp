@@ -8,19 +8,15 @@
 #include <string>
 #include <utility>
 
+#include "test/io/names.hpp"
 #include "test/io/way.hpp"
 #include "weft/io/unix_stream.hpp"
 #include "weft/task/task.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::relayed;
-using weft::testing::connected;
-using weft::testing::connection;
-using weft::testing::room;
 
 class a_relay : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(a_relay);

@@ -8,19 +8,16 @@
 #include <string>
 #include <thread>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/io/file.hpp"
 #include "weft/task/task.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::file;
 using weft::testing::bytes_unlike;
 using weft::testing::file_of;
-using weft::testing::room;
 
 class sent_file : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(sent_file);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "examples/echo/random.hpp"
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/support/on_stack.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/io/fd_watch.hpp"
@@ -21,9 +21,7 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::tcp_listener;
 using weft::tcp_stream;
 

@@ -11,16 +11,13 @@
 #include <optional>
 #include <string>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::testing::file_of;
 using weft::testing::in_place_of;
-using weft::testing::room;
 
 class a_standard_stream : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(a_standard_stream);

@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/base/block_cache.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/fiber/fiber_core.hpp"
@@ -26,14 +26,9 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::detail::fiber_core;
 using weft::detail::io_entry;
-using weft::testing::connected;
-using weft::testing::connection;
-using weft::testing::room;
 
 class a_transfer : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(a_transfer);

@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/support/nothing_spare.hpp"
 #include "weft/io/unix_stream.hpp"
 #include "weft/task/sync_wait.hpp"
@@ -25,14 +25,9 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::io_kind;
 using weft::unix_stream;
-using weft::testing::connected;
-using weft::testing::connection;
-using weft::testing::room;
 
 struct system_call {
     std::uint64_t number;

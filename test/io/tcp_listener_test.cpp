@@ -11,21 +11,18 @@
 #include <cerrno>
 #include <vector>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/support/nothing_spare.hpp"
 #include "weft/io/unix_stream.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::tcp_listener;
 using weft::tcp_stream;
 using weft::testing::any_listener;
 using weft::testing::cpu_seconds;
 using weft::testing::for_some_port;
-using weft::testing::room;
 
 class listener : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(listener);

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/support/allocation_fails.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/task.hpp"
@@ -19,13 +19,8 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::tcp_stream;
-using weft::testing::connected;
-using weft::testing::connection;
-using weft::testing::room;
 
 class tcp : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(tcp);

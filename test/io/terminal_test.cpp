@@ -16,16 +16,14 @@
 #include <utility>
 
 #include "test/io/channels.hpp"
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/io/way.hpp"
 #include "weft/io/process.hpp"
 #include "weft/io/signal_set.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
-using weft::fiber;
+using namespace weft::testing::io_names;
 using weft::result;
 using weft::serial_flow;
 using weft::serial_line;
@@ -37,7 +35,6 @@ using weft::terminal_scope;
 using weft::terminal_size;
 using weft::testing::crew;
 using weft::testing::plain_fd;
-using weft::testing::room;
 
 // A terminal, and its other end, in place of a user or a device.
 struct both_ends {

@@ -18,17 +18,15 @@
 #include <thread>
 #include <utility>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "test/io/tls_pair.hpp"
 #include "weft/task/task.hpp"
 #include "weft/task/when_all.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
+using namespace weft::testing::io_names;
 using weft::errc;
-using weft::fiber;
 using weft::tls_context;
 using weft::tls_stream;
 using weft::tls_verify_error;
@@ -37,7 +35,6 @@ using weft::testing::anna;
 using weft::testing::bytes_unlike;
 using weft::testing::client_context;
 using weft::testing::over;
-using weft::testing::room;
 using weft::testing::server_context;
 using weft::testing::tls_identity;
 using weft::testing::tls_pair;

@@ -10,23 +10,20 @@
 #include <string>
 #include <thread>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/task/task.hpp"
 #include "weft/task/when_all.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
+using namespace weft::testing::io_names;
 using weft::endpoint;
-using weft::fiber;
 using weft::ip_address;
 using weft::udp_options;
 using weft::udp_socket;
 using weft::testing::for_some_port;
 using weft::testing::next_of;
-using weft::testing::room;
 
 class udp : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(udp);

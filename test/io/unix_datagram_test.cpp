@@ -7,18 +7,15 @@
 #include <array>
 #include <string>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/base/errc.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
+using namespace weft::testing::io_names;
 using weft::endpoint;
-using weft::fiber;
 using weft::unix_datagram;
 using weft::testing::next_of;
-using weft::testing::room;
 
 class local_datagram : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(local_datagram);

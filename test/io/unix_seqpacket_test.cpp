@@ -6,21 +6,18 @@
 
 #include <string>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/io/unix_stream.hpp"
 #include "weft/task/task.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
+using namespace weft::testing::io_names;
 using weft::endpoint;
-using weft::fiber;
 using weft::unix_seqpacket;
 using weft::unix_seqpacket_listener;
 using weft::testing::next_of;
-using weft::testing::room;
 
 class seqpacket : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(seqpacket);

@@ -5,17 +5,14 @@
 
 #include <string>
 
-#include "test/io/drivers.hpp"
+#include "test/io/names.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using weft::bytes_of;
+using namespace weft::testing::io_names;
 using weft::endpoint;
-using weft::fiber;
 using weft::unix_listener;
 using weft::unix_stream;
-using weft::testing::room;
 
 class local : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(local);

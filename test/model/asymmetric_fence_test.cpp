@@ -3,16 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using weft::asymmetric_fence;
 
 constexpr auto relaxed = std::memory_order_relaxed;

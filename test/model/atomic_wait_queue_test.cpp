@@ -5,16 +5,12 @@
 
 #include <optional>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "model/turnstile.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 using model::fate;
 using weft::detail::atomic_wait_queue;
 using weft::detail::queue_node;

@@ -7,13 +7,11 @@
 #include <optional>
 
 #include "model/agent.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::execution;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 
 TEST(await, resumes_with_the_result_when_the_coroutine_is_done) {
     expect_right(explore(

@@ -7,18 +7,12 @@
 
 #include <mutex>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 #include "weft/hook/parking_line.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using weft::hook::parked;
 using weft::hook::parked_list;
 using weft::hook::parking_line;

@@ -11,20 +11,15 @@
 
 #include "model/actor.hpp"
 #include "model/agent.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "model/spare_threads.hpp"
 
 namespace {
 
 using model::actor;
 using model::agent;
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 using model::fate;
-using model::report;
-using model::require;
 using model::spare_threads;
 using weft::blocking_pool;
 

@@ -10,16 +10,12 @@
 #include <vector>
 
 #include "model/actor.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 using model::fate;
-using model::report;
 using weft::detail::channel_core;
 using weft::detail::channel_node;
 using weft::detail::channel_wait;

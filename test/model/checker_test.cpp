@@ -9,18 +9,13 @@
 #include <string>
 #include <utility>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/base/atomic.hpp"
 
 namespace {
 
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using enum std::memory_order;
 
 // -------------------------------------------------------------------------------------------------

@@ -7,16 +7,13 @@
 #include <array>
 
 #include "model/agent.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "weft/stop/stop_source.hpp"
 
 namespace {
 
 using model::agent;
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 
 struct scene {
     weft::mutex m;

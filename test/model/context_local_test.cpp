@@ -4,15 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "model/parcel.hpp"
 
 namespace {
 
-using model::execution;
+using namespace model::names;
 using model::expect_freed;
-using model::expect_right;
-using model::explore;
 using model::parcel;
 using weft::detail::context_node;
 

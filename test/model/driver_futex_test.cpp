@@ -11,15 +11,11 @@
 #include <chrono>
 #include <memory>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using weft::driver;
 using weft::driver_futex;
 using weft::never;

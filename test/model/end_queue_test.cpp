@@ -8,18 +8,12 @@
 #include <array>
 
 #include "model/actor.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 using model::fate;
-using model::report;
-using model::require;
 
 // The first thread that sees the end destroys the object, at once if necessary; a later access
 // races.

@@ -14,8 +14,8 @@
 
 #include "model/actor.hpp"
 #include "model/agent.hpp"
-#include "model/expect.hpp"
 #include "model/loop.hpp"
+#include "model/names.hpp"
 #include "model/parcel.hpp"
 #include "weft/base/spin_lock.hpp"
 #include "weft/fiber/fiber_body.hpp"
@@ -23,14 +23,9 @@
 
 namespace {
 
-using model::bounded;
-using model::execution;
+using namespace model::names;
 using model::expect_freed;
-using model::expect_right;
-using model::explore;
 using model::parcel;
-using model::report;
-using model::require;
 using weft::fiber;
 using weft::stop_reason;
 

@@ -14,19 +14,14 @@
 #include <set>
 #include <string>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 #include "weft/wait/executor.hpp"
 #include "weft/wait/nursery_block.hpp"
 #include "weft/wait/waiter.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 
 // An executor that only counts what is posted to it, and may end.
 class home final : public weft::executor {

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "model/expect.hpp"
 #include "model/loop.hpp"
+#include "model/names.hpp"
 #include "model/parcel.hpp"
 #include "model/signal.hpp"
 #include "weft/parallel/fork_join.hpp"
@@ -16,13 +16,9 @@ WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_deque*, weft_tls_fork_place);
 
 namespace {
 
-using model::bounded;
-using model::execution;
+using namespace model::names;
 using model::expect_freed;
-using model::expect_right;
-using model::explore;
 using model::parcel;
-using model::require;
 using model::signal;
 using weft::operator co_await;
 using weft::task;

@@ -8,20 +8,15 @@
 #include <optional>
 
 #include "model/actor.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "model/parcel.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
+using namespace model::names;
 using model::expect_freed;
-using model::expect_right;
-using model::explore;
 using model::fate;
 using model::parcel;
-using model::report;
-using model::require;
 using weft::completion;
 
 struct handles {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "model/actor.hpp"
-#include "model/expect.hpp"
 #include "model/home.hpp"
+#include "model/names.hpp"
 #include "model/parcel.hpp"
 #include "model/stopper.hpp"
 #include "weft/future/promise.hpp"
@@ -20,11 +20,8 @@
 
 namespace {
 
-using model::bounded;
-using model::execution;
+using namespace model::names;
 using model::expect_freed;
-using model::expect_right;
-using model::explore;
 using model::fate;
 using model::home;
 using model::parcel;

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "model/expect.hpp"
 #include "model/home.hpp"
+#include "model/names.hpp"
 #include "model/parcel.hpp"
 #include "model/stopper.hpp"
 #include "weft/future/group.hpp"
@@ -17,11 +17,8 @@
 
 namespace {
 
-using model::bounded;
-using model::execution;
+using namespace model::names;
 using model::expect_freed;
-using model::expect_right;
-using model::explore;
 using model::home;
 using model::parcel;
 using weft::future;

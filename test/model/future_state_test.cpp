@@ -3,16 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using weft::stop_reason;
 using weft::detail::future_word;
 using weft::detail::listener;

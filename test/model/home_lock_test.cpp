@@ -8,16 +8,11 @@
 #include <mutex>
 
 #include "model/bare_executor.hpp"
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 
 class place final : public model::bare_executor {
 public:

@@ -6,17 +6,11 @@
 
 #include <cstddef>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using weft::idle_set;
 
 constexpr auto relaxed = std::memory_order_relaxed;

@@ -8,17 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 
 struct item : weft::forward_node<> {
     model::var<int> payload;  // a race shows that nothing orders the push before the take

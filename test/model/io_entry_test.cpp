@@ -14,17 +14,12 @@
 #include <mutex>
 
 #include "model/actor.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "weft/io/io_driver.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using weft::detail::io_entry;
 
 constexpr auto relaxed = std::memory_order_relaxed;

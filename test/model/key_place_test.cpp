@@ -7,14 +7,11 @@
 
 #include <cstdint>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::require;
+using namespace model::names;
 using weft::detail::key_place;
 
 void of_the_first(void*) {}

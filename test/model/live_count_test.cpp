@@ -8,16 +8,12 @@
 #include <memory>
 
 #include "model/actor.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 using model::fate;
-using model::require;
 using weft::detail::live_count;
 using verdict = live_count::verdict;
 

@@ -9,7 +9,7 @@
 #include <shared_mutex>
 
 #include "model/agent.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "weft/sync/counting_semaphore.hpp"
 #include "weft/sync/latch.hpp"
 #include "weft/sync/mutex.hpp"
@@ -18,11 +18,7 @@
 namespace {
 
 using model::agent;
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 
 // Each of so many comes twice and does what it has to under a Thing.
 template <class Thing>

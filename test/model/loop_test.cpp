@@ -11,18 +11,13 @@
 
 #include <memory>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "weft/sched/driver_futex.hpp"
 #include "weft/sched/virtual_loop.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
-using model::require;
+using namespace model::names;
 using weft::driver_futex;
 using weft::loop;
 using weft::never;

@@ -7,15 +7,12 @@
 #include <array>
 #include <mutex>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "weft/base/spin_lock.hpp"
 
 namespace {
 
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::require;
+using namespace model::names;
 using weft::managed_status;
 using weft::stop_reason;
 using weft::detail::managed_state;

@@ -10,8 +10,8 @@
 #include <array>
 #include <initializer_list>
 
-#include "model/expect.hpp"
 #include "model/loop.hpp"
+#include "model/names.hpp"
 #include "weft/manager/managed_coroutine.hpp"
 #include "weft/manager/manager_core.hpp"
 #include "weft/task/schedule_on.hpp"
@@ -28,11 +28,7 @@ void manager_core::leave(managed_task&) noexcept {
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::require;
+using namespace model::names;
 using weft::managed_status;
 using weft::operator co_await;
 using weft::stop_reason;

@@ -9,15 +9,11 @@
 #include <mutex>
 
 #include "model/bare_executor.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::require;
+using namespace model::names;
 using weft::never;
 using weft::time_point;
 using weft::detail::manager_timer;

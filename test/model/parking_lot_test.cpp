@@ -6,20 +6,15 @@
 #include <array>
 
 #include "model/actor.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "model/thread_mutex.hpp"
 #include "model/turnstile.hpp"
 #include "weft/hook/parking_line.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 using model::fate;
-using model::report;
 using weft::hook::parked;
 using weft::hook::parked_list;
 using weft::hook::parking_line;

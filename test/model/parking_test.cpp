@@ -8,18 +8,12 @@
 
 #include <cstddef>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 #include "weft/sched/schedule_inbox.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using weft::idle_set;
 using weft::detail::parking;
 using weft::detail::schedule_inbox;

@@ -7,17 +7,14 @@
 
 #include <optional>
 
-#include "model/expect.hpp"
 #include "model/home.hpp"
+#include "model/names.hpp"
 #include "model/stopper.hpp"
 #include "weft/future/promise.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 using model::home;
 using weft::future;
 

@@ -7,15 +7,11 @@
 #include <memory>
 
 #include "model/actor.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 using model::fate;
 using weft::wait_status;
 

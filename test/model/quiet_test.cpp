@@ -6,18 +6,13 @@
 
 #include <gtest/gtest.h>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "weft/sched/parking.hpp"
 #include "weft/sched/schedule_inbox.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
-using model::require;
+using namespace model::names;
 using weft::idle_set;
 using weft::detail::parking;
 using weft::detail::quiet;

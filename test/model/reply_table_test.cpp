@@ -8,15 +8,11 @@
 #include <array>
 #include <memory>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::require;
+using namespace model::names;
 using weft::detail::awaited_reply;
 using weft::detail::reply_table;
 using weft::detail::type_id_of;

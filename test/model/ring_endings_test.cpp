@@ -5,19 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 #include "test/support/readable.hpp"
 #include "weft/io/wakeup_fd.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using weft::detail::ring_endings;
 using weft::detail::wakeup_fd;
 

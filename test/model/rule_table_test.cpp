@@ -7,15 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::require;
+using namespace model::names;
 using weft::detail::rule_slot;
 using weft::detail::rule_table;
 

@@ -5,14 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::execution;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 using weft::detail::shared_seats;
 
 // The names of threads.

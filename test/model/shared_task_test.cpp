@@ -10,20 +10,16 @@
 #include <optional>
 #include <utility>
 
-#include "model/expect.hpp"
 #include "model/loop.hpp"
+#include "model/names.hpp"
 #include "model/parcel.hpp"
 #include "weft/wait/stopped.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
+using namespace model::names;
 using model::expect_freed;
-using model::expect_right;
-using model::explore;
 using model::parcel;
-using model::require;
 using weft::shared_task;
 using weft::task;
 using weft::detail::task_run;

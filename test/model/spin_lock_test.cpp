@@ -5,16 +5,11 @@
 
 #include <mutex>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 
 // Each thread takes the lock so many times. Two owners at once race, and so does an owner that does
 // not see what the last owner did.

@@ -5,16 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using weft::coroutine_state;
 using weft::detail::own_fp;
 using weft::detail::state_word;

@@ -6,17 +6,13 @@
 
 #include <optional>
 
-#include "model/expect.hpp"
-#include "model/model.hpp"
+#include "model/names.hpp"
 #include "weft/stop/stop_callback.hpp"
 #include "weft/stop/stop_source.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
+using namespace model::names;
 
 TEST(stop_core, calls_a_callback_at_most_once_and_not_after_detaching) {
     for (bool child : {false, true})

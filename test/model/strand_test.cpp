@@ -13,18 +13,13 @@
 
 #include "model/agent.hpp"
 #include "model/crew.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
 using model::agent;
-using model::bounded;
+using namespace model::names;
 using model::crew;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
-using model::require;
 using weft::pool;
 using weft::strand;
 

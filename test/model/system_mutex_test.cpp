@@ -6,17 +6,12 @@
 
 #include <mutex>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "model/thread_mutex.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 using mutex = weft::detail::mutex_of_system<weft::atomic>;
 using condition = weft::detail::condition_of_system<weft::atomic>;
 

@@ -10,22 +10,18 @@
 #include <utility>
 
 #include "model/actor.hpp"
-#include "model/expect.hpp"
 #include "model/loop.hpp"
+#include "model/names.hpp"
 #include "model/parcel.hpp"
 #include "model/signal.hpp"
 #include "weft/task/task_run.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
+using namespace model::names;
 using model::expect_freed;
-using model::expect_right;
-using model::explore;
 using model::fate;
 using model::parcel;
-using model::require;
 using model::signal;
 using weft::operator co_await;
 using weft::task;

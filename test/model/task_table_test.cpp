@@ -9,16 +9,12 @@
 #include <array>
 
 #include "model/actor.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "weft/base/errc.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::require;
+using namespace model::names;
 using weft::managed_status;
 using weft::manager_errc;
 using weft::tick_never;

@@ -7,15 +7,11 @@
 
 #include <memory>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::execution;
-using model::expect_found;
-using model::expect_right;
-using model::explore;
-using model::report;
+using namespace model::names;
 
 TEST(thread_mutex, admits_one_thread_at_a_time_and_publishes_its_writes) {
     expect_right(explore(

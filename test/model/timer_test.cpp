@@ -13,18 +13,13 @@
 #include <optional>
 
 #include "model/agent.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "model/small_loop.hpp"
 
 namespace {
 
 using model::agent;
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::report;
-using model::require;
+using namespace model::names;
 using model::small_loop;
 using weft::timer;
 

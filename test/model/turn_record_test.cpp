@@ -8,15 +8,11 @@
 
 #include <cstring>
 
-#include "model/expect.hpp"
+#include "model/names.hpp"
 
 namespace {
 
-using model::bounded;
-using model::execution;
-using model::expect_right;
-using model::explore;
-using model::require;
+using namespace model::names;
 using weft::detail::turn_record;
 
 constexpr const char* kinds[] = {"", "first", "second", "third"};

@@ -6,14 +6,12 @@
 #include <mutex>
 
 #include "model/bare_executor.hpp"
-#include "model/expect.hpp"
+#include "model/names.hpp"
 #include "model/turnstile.hpp"
 
 namespace {
 
-using model::bounded;
-using model::expect_found;
-using model::expect_right;
+using namespace model::names;
 using model::fate;
 
 enum class manner {

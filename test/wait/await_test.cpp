@@ -11,21 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "test/support/gate.hpp"
-#include "test/support/manual_executor.hpp"
-#include "test/support/slow.hpp"
+#include "test/wait/names.hpp"
 #include "weft/wait/sleep.hpp"
 
 namespace weft {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::coroutine_flow;
-using testing::gate;
-using testing::manual_executor;
-using testing::plain_coroutine;
-
-using testing::slow;
+using namespace testing::names;
 
 // A lazy coroutine that is not weft's, and is independent of it.
 template <class T>

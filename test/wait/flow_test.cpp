@@ -6,18 +6,13 @@
 #include <thread>
 #include <vector>
 
-#include "test/support/gate.hpp"
-#include "test/support/manual_executor.hpp"
+#include "test/wait/names.hpp"
 #include "weft/wait/stopped.hpp"
 
 namespace weft {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::coroutine_flow;
-using testing::gate;
-using testing::manual_executor;
-using testing::plain_coroutine;
+using namespace testing::names;
 
 // Passes a gate; records the reason when a stop prevents that, and tries `more` times again.
 plain_coroutine pass(gate& g, std::vector<stop_reason>& stops, int more = 0) {

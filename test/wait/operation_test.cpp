@@ -6,18 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "test/support/gate.hpp"
-#include "test/support/manual_executor.hpp"
+#include "test/wait/names.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::coroutine_flow;
-using testing::gate;
-using testing::manual_executor;
-using testing::plain_coroutine;
+using namespace testing::names;
 
 static_assert(operation<gate::passage> && operation<gate::passage&>);
 static_assert(operation<gate::timed_passage>);

@@ -5,8 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/support/gate.hpp"
-#include "test/support/manual_executor.hpp"
+#include "test/wait/names.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/timeout_scope.hpp"
@@ -14,11 +13,7 @@
 namespace weft {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::coroutine_flow;
-using testing::gate;
-using testing::manual_executor;
-using testing::plain_coroutine;
+using namespace testing::names;
 
 struct said {
     bool passed = false;

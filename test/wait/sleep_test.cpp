@@ -4,16 +4,13 @@
 
 #include <vector>
 
-#include "test/support/manual_executor.hpp"
+#include "test/wait/names.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::coroutine_flow;
-using testing::manual_executor;
-using testing::plain_coroutine;
+using namespace testing::names;
 
 plain_coroutine sleep_then_note(time_point t, std::vector<int>& order, int number) {
     co_await sleep_until(t);

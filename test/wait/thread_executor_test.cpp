@@ -6,9 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/support/gate.hpp"
-#include "test/support/manual_executor.hpp"
-#include "test/support/slow.hpp"
+#include "test/wait/names.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/when_all.hpp"
 #include "weft/wait/await.hpp"
@@ -17,10 +15,7 @@
 namespace weft {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::gate;
-
-using testing::slow;
+using namespace testing::names;
 
 TEST(thread_executor, is_one_for_each_thread) {
     detail::thread_executor& mine = detail::this_thread_host();

@@ -5,19 +5,14 @@
 #include <optional>
 #include <vector>
 
-#include "test/support/gate.hpp"
-#include "test/support/manual_executor.hpp"
+#include "test/wait/names.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/stopped.hpp"
 
 namespace weft {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::coroutine_flow;
-using testing::gate;
-using testing::manual_executor;
-using testing::plain_coroutine;
+using namespace testing::names;
 
 struct ending {
     stop_reason reason = stop_reason::none;

@@ -7,9 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/support/gate.hpp"
-#include "test/support/manual_executor.hpp"
-#include "test/support/slow.hpp"
+#include "test/wait/names.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/wait/await.hpp"
@@ -17,13 +15,7 @@
 namespace weft {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::coroutine_flow;
-using testing::gate;
-using testing::manual_executor;
-using testing::plain_coroutine;
-
-using testing::slow;
+using namespace testing::names;
 
 plain_coroutine note_pass(gate& g, std::vector<int>& order, int number) {
     co_await g.async_pass();

@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "test/support/allocations.hpp"
-#include "test/support/gate.hpp"
-#include "test/support/manual_executor.hpp"
-#include "test/support/slow.hpp"
+#include "test/wait/names.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/thread_executor.hpp"
@@ -23,13 +21,7 @@
 namespace weft {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::coroutine_flow;
-using testing::gate;
-using testing::manual_executor;
-using testing::plain_coroutine;
-
-using testing::slow;
+using namespace testing::names;
 
 plain_coroutine pass_until(gate& g, time_point t, std::vector<wait_status>& ends) {
     ends.push_back(co_await g.async_pass_until(t));
