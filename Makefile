@@ -34,7 +34,7 @@ help:
 	@echo "make model    which walk of the model checker is whole, and what bounds the others"
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
 	@echo "make claims   docs/claims.md against the tests that ran"
-	@echo "make tidy     includes against the layers, headers alone, tests, README code, headers' examples, words, spelling"
+	@echo "make tidy     includes against the layers, headers alone, tests, README code, headers' examples, words, spelling, repeats"
 	@echo "make format   clang-format on all C++; make format-check only looks"
 	@echo "make clean    remove build/"
 
@@ -186,6 +186,7 @@ tidy:
 	@python3 tools/tidy.py
 	@python3 tools/words.py
 	@tools/spelling
+	@python3 tools/repeats.py
 	@python3 tools/header_examples.py
 	@python3 tools/compiler_traps.py
 
