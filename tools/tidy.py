@@ -77,6 +77,7 @@ TESTED_ELSEWHERE = {
     "weft/future/group.hpp": "when_test",
     "weft/wait/nursery_block.hpp": "nursery_test of fiber: a child that fails stops the block",
     "weft/sched/quiet.hpp": "pool_test waits for it, model/quiet_test races",
+    "weft/sched/wheel_timer.hpp": "loop_test: timers of a loop, also those that fire at its end",
     "weft/sched/turn_record.hpp": "watchdog_test reads of turns, model/turn_record_test races",
     "weft/base/thread_mutex.hpp": "two names; model/thread_mutex_test has the checker's",
     "weft/wait/scheduler.hpp": "an interface; pool_test and the tests of loop and fiber launch",

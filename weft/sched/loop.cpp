@@ -3,29 +3,18 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "weft/base/atomic.hpp"
-#include "weft/base/line.hpp"
 #include "weft/base/release_unused.hpp"
 #include "weft/base/spin_wait.hpp"
 #include "weft/sched/driver_futex.hpp"
 #include "weft/sched/fetch_ahead.hpp"
-#include "weft/wait/waiter.hpp"
+#include "weft/sched/wheel_timer.hpp"
 
 namespace weft {
 namespace {
 
 constexpr duration tick_length = std::chrono::milliseconds(1);
-
-struct wheel_timer : wheel_node {
-    timer_node* timer;
-    explicit wheel_timer(timer_node& t) noexcept : timer(&t) {}
-    static wheel_timer& of(timer_node& t) noexcept {
-        return *std::launder(reinterpret_cast<wheel_timer*>(t.room));
-    }
-};
-static_assert(sizeof(wheel_timer) <= timer_node::room_bytes);
 
 // How often the process was forked, counted in the child, since its first loop was made.
 constinit atomic<unsigned> forks{0};
@@ -187,11 +176,11 @@ time_point loop::time_of(tick n) const noexcept {
 
 void loop::arm(timer_node& t) noexcept {
     t.armed = true;
-    timers_.add(*::new (static_cast<void*>(t.room)) wheel_timer(t), tick_of(t.deadline));
+    timers_.add(*::new (static_cast<void*>(t.room)) detail::wheel_timer(t), tick_of(t.deadline));
 }
 
 void loop::disarm(timer_node& t) noexcept {
-    wheel_timer& w = wheel_timer::of(t);
+    detail::wheel_timer& w = detail::wheel_timer::of(t);
     timers_.remove(w);
     w.~wheel_timer();
     t.armed = false;
@@ -200,8 +189,8 @@ void loop::disarm(timer_node& t) noexcept {
 std::size_t loop::fire_due() noexcept {
     if (timers_.empty()) return 0;
     const std::size_t fired = timers_.advance(tick_at(now()), [this](wheel_node& n) noexcept {
-        timer_node& t = *static_cast<wheel_timer&>(n).timer;
-        static_cast<wheel_timer&>(n).~wheel_timer();
+        timer_node& t = *static_cast<detail::wheel_timer&>(n).timer;
+        static_cast<detail::wheel_timer&>(n).~wheel_timer();
         t.armed = false;
         if (chooser_ != nullptr) [[unlikely]]
             chooser_->fired(t);
@@ -501,83 +490,6 @@ void loop::register_flow(flow& f) noexcept { living_.register_flow(f); }
 void loop::deregister_flow(flow& f) noexcept { living_.deregister_flow(f); }
 void loop::request_stop() noexcept { living_.request_stop(); }
 
-void loop::kill_all() noexcept {
-    const detail::restore_on_exit put_back;
-    detail::this_thread_runs() = {nullptr, this};
-    take_posted();
-    request_stop();
-    run_on(never);
-    // The rest does not end on request. The youngest first: the flow that started it may wait for
-    // it in a destructor, which cannot be unwound.
-    patience_ = after(now(), deadlock_patience);
-    while (flow* f = living_.youngest()) {
-        end_or_await(*f);
-        run_on(patience_);
-    }
-    drop_ready();  // it may own timers
-    end_timers();
-    drop_ready();
-    // The thread that posted last, or called stop(), may be about to wake the driver.
-    for (detail::spin_wait w; wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
-                              telling_count_.load(std::memory_order_acquire) != 0;)
-        w.once();
-}
-
-// A flow that has forwarded its stop to another executor, or waits for flows there, or is about to
-// be woken by another thread, is given some time; in the last case also while other turns are
-// ready. Any other flow here waits under a shield, or has swallowed the stop, and is ended.
-void loop::end_or_await(flow& f) noexcept {
-    const waiter* const w = f.waiting;
-    const bool is_claimed = w != nullptr && w->is_any_claimed();
-    const bool may_be_answered =
-        is_claimed || (w != nullptr && (w->is_any_asked() || w->awaits_others()));
-    if (may_be_answered && now() < patience_ &&
-        (ready() ? is_claimed : now_on().wait(std::min(patience_, next_due()))))
-        return;
-    const bool before = std::exchange(ends_one_, true);
-    f.kind->end(f);
-    ends_one_ = before;
-}
-
-// Runs on top of the stack of a flow that is being ended. It proceeds as in kill_all(), only
-// deeper; flows that are being ended further up the stack stay where they are.
-bool loop::run_beside(bool may_end) noexcept {
-    if (!ends_one_) return false;
-    const detail::restore_on_exit put_back;
-    detail::this_thread_runs() = {nullptr, this};
-    if (may_end) {
-        flow* const f = living_.youngest_to_end();
-        if (f == nullptr) return false;
-        end_or_await(*f);
-    } else {
-        ends_one_ = false;  // what a turn ends is on top of that turn's stack
-        run_on(patience_);
-        ends_one_ = true;
-    }
-    return true;
-}
-
-// A bounded number of turns for each live flow, so that a flow that yields for ever is ended too.
-// At least one iteration, for the effects of an end.
-void loop::run_on(time_point until) noexcept {
-    std::size_t left = last_rounds * (1 + (living_.count() + ready_.count()) / round_turns);
-    while (left-- != 0 && run_round() != 0 && now() < until) {
-    }
-}
-
-// Timers with fires_at_end fire, ahead of their deadlines. The others stay: their owners disarm
-// them, or the destructor reports that they no longer can.
-void loop::end_timers() noexcept {
-    if (timers_.empty()) return;
-    timers_.advance(tick_never - 1, [this](wheel_node& n) noexcept {
-        timer_node& t = *static_cast<wheel_timer&>(n).timer;
-        if (!t.fires_at_end) return timers_.add(n, timers_.now());
-        static_cast<wheel_timer&>(n).~wheel_timer();
-        t.armed = false;
-        t.fire(t);
-    });
-}
-
 // Destroys what gets no turn any more: functions that post themselves again and again.
 void loop::drop_ready() noexcept {
     for (;;) {
@@ -587,82 +499,6 @@ void loop::drop_ready() noexcept {
         std::coroutine_handle<>(ready_[0].handle).destroy();  // in place: forget() must find it
         ready_.pop_front();
     }
-}
-
-// -- deadlock ---------------------------------------------------------------------------------
-
-bool loop::waits_for_outside(std::size_t looks) const noexcept {
-    for (const flow& f : living_.flows()) {
-        if (looks-- == 0) return false;
-        if (f.waiting != nullptr && f.waiting->is_for_outside()) return true;
-    }
-    return false;
-}
-
-void loop::report_deadlock() noexcept {
-    if (!std::exchange(reported_, true) && on_deadlock_ != nullptr) on_deadlock_(*this);
-}
-
-namespace {
-
-// A set of the objects in one report.
-class things {
-public:
-    static constexpr std::size_t most = 100;
-
-    bool add(const void* thing) noexcept {
-        if (count_ == most) return false;
-        all_[count_++] = thing;
-        return true;
-    }
-    void sort() noexcept { std::sort(all_, all_ + count_, std::less<>()); }
-    bool contains(const void* thing) const noexcept {
-        return std::binary_search(all_, all_ + count_, thing, std::less<>());
-    }
-
-private:
-    const void* all_[most];
-    std::size_t count_ = 0;
-};
-
-}  // namespace
-
-void loop::print_waiting(int fd) const noexcept {
-    // Find out which objects of the report are flows: two walks in total, and not one per object.
-    things waited_for;
-    for (const flow& f : living_.flows())
-        if (!waited_for.add(f.waiting != nullptr ? f.waiting->thing() : nullptr)) break;
-    waited_for.sort();
-    things that_are_flows;
-    for (const flow& f : living_.flows())
-        if (waited_for.contains(&f)) static_cast<void>(that_are_flows.add(&f));
-    that_are_flows.sort();
-
-    std::size_t left = things::most;
-    for (const flow& f : living_.flows()) {
-        detail::line text;
-        if (left-- == 0) {
-            text.text("  and others, ").number(living_.count()).text(" in all\n").write(fd);
-            return;
-        }
-        text.text("  ").agent(f.info());
-        const void* const thing = f.waiting != nullptr ? f.waiting->thing() : nullptr;
-        if (f.waiting == nullptr)
-            text.text(" does not wait");
-        else
-            text.text(" waits for ").text(f.waiting->what());
-        if (that_are_flows.contains(thing))
-            text.text(": ").agent(static_cast<const flow*>(thing)->info());
-        else if (thing != nullptr)
-            text.text(" at ").hex(reinterpret_cast<std::uintptr_t>(thing));
-        text.text("\n").write(fd);
-    }
-}
-
-void loop::print_deadlock(loop& l) noexcept {
-    detail::line text;
-    text.text("weft: deadlock? nothing is ready, no deadline is set, and these wait:\n").write(2);
-    l.print_waiting(2);
 }
 
 }  // namespace weft
