@@ -490,15 +490,4 @@ void loop::register_flow(flow& f) noexcept { living_.register_flow(f); }
 void loop::deregister_flow(flow& f) noexcept { living_.deregister_flow(f); }
 void loop::request_stop() noexcept { living_.request_stop(); }
 
-// Destroys what gets no turn any more: functions that post themselves again and again.
-void loop::drop_ready() noexcept {
-    for (;;) {
-        take_posted();
-        if (slot_.handle != nullptr) put_last(std::exchange(slot_, {}));
-        if (ready_.empty()) return;
-        std::coroutine_handle<>(ready_[0].handle).destroy();  // in place: forget() must find it
-        ready_.pop_front();
-    }
-}
-
 }  // namespace weft

@@ -91,4 +91,15 @@ void loop::end_timers() noexcept {
     });
 }
 
+// Destroys what gets no turn any more: functions that post themselves again and again.
+void loop::drop_ready() noexcept {
+    for (;;) {
+        take_posted();
+        if (const entry e = std::exchange(slot_, {}); e.handle != nullptr) defer(e.handle, e.of);
+        if (ready_.empty()) return;
+        std::coroutine_handle<>(ready_[0].handle).destroy();  // in place: forget() must find it
+        ready_.pop_front();
+    }
+}
+
 }  // namespace weft
