@@ -500,10 +500,6 @@ namespace wait_timeout_scope {
 extern int k;
 weft::result<reply> query(int);
 }  // namespace wait_timeout_scope
-namespace wheel_single_wheel {
-extern std::uint64_t now, deadline;
-extern weft::wheel_node node;
-}  // namespace wheel_single_wheel
 namespace wheel_wheel {
 extern std::uint64_t now;
 extern weft::wheel_node node;

@@ -23,7 +23,6 @@
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/with_deadline.hpp"
 #include "weft/wait/timeout_scope.hpp"
-#include "weft/wheel/single_wheel.hpp"
 #include "weft/wheel/wheel.hpp"
 
 using namespace std::chrono_literals;
@@ -100,12 +99,12 @@ void can_see_who_asks() {
 }
 
 // A wheel reads no clock at all: it has only the time that advance() passes to it.
-template <class Wheel>
-void turns(Wheel& w) {
+void a_wheel() {
+    weft::wheel w;
     const int before = monotonic_reads;
     weft::wheel_node nodes[100];
     weft::tick deadline = 0;
-    for (weft::wheel_node& n : nodes) static_cast<void>(w.add(n, deadline += 2));
+    for (weft::wheel_node& n : nodes) w.add(n, deadline += 2);
     w.remove(nodes[50]);
     std::size_t fired = 0;
     while (w.next() != weft::tick_never) fired += w.advance(w.next(), [](weft::wheel_node&) {});
@@ -193,10 +192,7 @@ void of_a_thread() {
 int main() {
     can_see_who_asks();
     real_time_reads = 0;
-    weft::wheel w;
-    turns(w);
-    weft::single_wheel<512> s;
-    turns(s);
+    a_wheel();
     weft::run(of_a_fiber);
     of_a_loop();
     of_a_thread();

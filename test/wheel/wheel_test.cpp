@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// wheel_base_test has the laws that both wheels share.
+// wheel_base_test has the laws that do not depend on slots.
 
 constexpr tick second = 1'000;
 constexpr tick day = 86'400 * second;
@@ -21,13 +21,13 @@ constexpr tick year = 365 * day;
 TEST(wheel, matches_the_model) {
     const std::uint64_t seed = test::seed();
     SCOPED_TRACE("WEFT_TEST_SEED=" + std::to_string(seed));
-    test::walk<wheel>(seed, 20, tick_never).run(test::walk_steps);
+    test::walk(seed, 20).run(test::walk_steps);
 }
 
 TEST(wheel, matches_the_model_across_the_overflow_list) {
     const std::uint64_t seed = test::seed();
     SCOPED_TRACE("WEFT_TEST_SEED=" + std::to_string(seed));
-    test::walk<wheel>(seed, 36, tick_never).run(test::walk_steps / 4);
+    test::walk(seed, 36).run(test::walk_steps / 4);
 }
 
 //

@@ -1,4 +1,4 @@
-// wheel_base: what both wheels have besides their slots: the present tick and three lists.
+// wheel_base: what a wheel has besides its slots: the present tick and three lists.
 //
 //   due       added at or before the present tick: delivered first by the next advance
 //   expired   being delivered by the advance that is running
