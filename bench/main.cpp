@@ -9,7 +9,7 @@
 #include "bench/program.hpp"
 #include "bench/subjects.hpp"
 #include "weft/base/platform.hpp"
-#include "weft/coroutine/fast_unwind/fast_unwind.hpp"
+#include "weft/unwind/fast_unwind/fast_unwind.hpp"
 
 #if __has_include(<boost/version.hpp>)
 #include <boost/version.hpp>

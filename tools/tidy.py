@@ -92,7 +92,7 @@ TESTED_ELSEWHERE = {
     "weft/coroutine/entry.hpp": "coroutine_test: a body begins, returns, throws",
     "weft/coroutine/extras.hpp": "life_test has private data, coroutine_test names",
     "weft/coroutine/options.hpp": "an aggregate; each member in coroutine_test or its own part's",
-    "weft/coroutine/rule_table.hpp": "unwind_rules_test; model/rule_table_test",
+    "weft/unwind/rule_table.hpp": "unwind_rules_test; model/rule_table_test",
     "weft/coroutine/shared_seats.hpp": "shared_stack_group_test; model/shared_seats_test",
     "weft/coroutine/shared_slot.hpp": "shared_stack_group_test",
     "weft/coroutine/state_word.hpp": "coroutine_test has the states, migration_test the races",

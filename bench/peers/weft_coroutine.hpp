@@ -11,8 +11,8 @@
 
 #include "bench/bodies.hpp"
 #include "weft/coroutine/coroutine.hpp"
-#include "weft/coroutine/fast_unwind/fast_unwind.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
+#include "weft/unwind/fast_unwind/fast_unwind.hpp"
 
 namespace bench {
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "weft/coroutine/coroutine.hpp"
-#include "weft/coroutine/fast_unwind/fast_unwind.hpp"
+#include "weft/unwind/fast_unwind/fast_unwind.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "weft/coroutine/resume.hpp"
-#include "weft/coroutine/unwind.hpp"
+#include "weft/unwind/unwind.hpp"
 
 namespace weft::detail {
 

@@ -14,7 +14,6 @@
 
 #include "weft/base/errno.hpp"
 #include "weft/base/line.hpp"
-#include "weft/coroutine/unwind.hpp"
 #include "weft/hook/beside.hpp"
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/cancellation.hpp"
@@ -22,6 +21,7 @@
 #include "weft/hook/pin.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/turn_budget.hpp"
+#include "weft/unwind/unwind.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"
 

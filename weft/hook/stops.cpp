@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "weft/base/line.hpp"
-#include "weft/coroutine/unwind.hpp"
-#include "weft/coroutine/unwind_rules.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/cancellation.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/unwind/unwind.hpp"
+#include "weft/unwind/unwind_rules.hpp"
 
 namespace weft::hook {
 namespace {

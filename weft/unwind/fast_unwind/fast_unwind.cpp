@@ -1,4 +1,4 @@
-#include "weft/coroutine/fast_unwind/fast_unwind.hpp"
+#include "weft/unwind/fast_unwind/fast_unwind.hpp"
 
 #include <dlfcn.h>
 

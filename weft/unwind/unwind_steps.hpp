@@ -16,7 +16,7 @@
 
 #include <cstddef>
 
-#include "weft/coroutine/unwind.hpp"
+#include "weft/unwind/unwind.hpp"
 
 namespace weft::detail {
 

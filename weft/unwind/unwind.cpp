@@ -1,13 +1,13 @@
-#include "weft/coroutine/unwind.hpp"
+#include "weft/unwind/unwind.hpp"
 
 #include <dlfcn.h>
 
 #include <typeinfo>
 
 #include "weft/base/assert.hpp"
-#include "weft/coroutine/fast_unwind/fast_unwind.hpp"
-#include "weft/coroutine/unwind_rules.hpp"
-#include "weft/coroutine/unwind_steps.hpp"
+#include "weft/unwind/fast_unwind/fast_unwind.hpp"
+#include "weft/unwind/unwind_rules.hpp"
+#include "weft/unwind/unwind_steps.hpp"
 
 // A program may have no unwinder and no C++ runtime at all.
 #pragma weak _Unwind_ForcedUnwind

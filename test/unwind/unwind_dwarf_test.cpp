@@ -1,4 +1,4 @@
-#include "weft/coroutine/unwind_dwarf.hpp"
+#include "weft/unwind/unwind_dwarf.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "weft/coroutine/unwind_dwarf.hpp"
+#include "weft/unwind/unwind_dwarf.hpp"
 
 namespace weft::detail {
 

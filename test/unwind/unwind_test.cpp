@@ -1,4 +1,4 @@
-#include "weft/coroutine/unwind.hpp"
+#include "weft/unwind/unwind.hpp"
 
 #include <alloca.h>
 #include <cxxabi.h>
@@ -14,8 +14,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "test/coroutine/unwind_harness.hpp"
-#include "weft/coroutine/unwind_rules.hpp"
+#include "test/unwind/unwind_harness.hpp"
+#include "weft/unwind/unwind_rules.hpp"
 
 using namespace unwind_test;
 

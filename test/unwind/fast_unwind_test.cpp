@@ -1,8 +1,8 @@
-#include "weft/coroutine/fast_unwind/fast_unwind.hpp"
+#include "weft/unwind/fast_unwind/fast_unwind.hpp"
 
 #include <stdexcept>
 
-#include "test/coroutine/unwind_harness.hpp"
+#include "test/unwind/unwind_harness.hpp"
 
 // The laws of unwind_test, in a program that links weft::fast_unwind.
 
