@@ -1,8 +1,9 @@
 # weft_layer(<name> <deps>...): the folder weft/<name> becomes the target weft::<name>.
 #
 # A layer with sources is a static library, one without is an interface; its headers are a file set,
-# whose base, the root of the repository, is all that its users see. A layer is a flat folder: what
-# lies deeper is an opt-in or an optional part of it (weft_opt_in, weft_optional).
+# whose base, the root of the repository, is all that its users see. What its users include lies
+# flat in its folder, what they do not in detail/; another folder is an opt-in or an optional part of
+# it (weft_opt_in, weft_optional).
 
 add_library(weft INTERFACE)
 add_library(weft::weft ALIAS weft)
@@ -36,7 +37,7 @@ endfunction()
 function(weft_layer name)
     set(folder "${PROJECT_SOURCE_DIR}/weft/${name}")
     file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
-    file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.hpp" "${folder}/*.h")
+    file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.hpp" "${folder}/*.h" "${folder}/detail/*.hpp")
     set(scope PUBLIC)
     set(kind STATIC)
     if(NOT sources)
@@ -129,7 +130,8 @@ endfunction()
 # becomes weft::<name>, over a library that need not be there; where it is not it is left out, aloud.
 function(weft_optional name layer package version target debian)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.cpp")
-    file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.hpp")
+    file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.hpp"
+        "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/detail/*.hpp")
     if(NOT sources)
         return()
     endif()

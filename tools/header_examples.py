@@ -23,10 +23,10 @@ PRELUDE = "tools/header_examples.hpp"
 
 # Headers whose examples are not compiled, and the reason.
 NOT_COMPILED = {
-    "weft/base/tls.hpp": "two macros at global scope, in two files",
+    "weft/base/detail/tls.hpp": "two macros at global scope, in two files",
     "weft/manager/end_error.hpp": "a specialisation, at global scope",
     "weft/poll/poll_context.hpp": "two signatures, of which a user writes one",
-    "weft/posix/in_place.hpp": "of the layer's own",
+    "weft/posix/detail/in_place.hpp": "of the layer's own",
     "weft/wheel/wheel_node.hpp": "three lines of three functions",
 }
 
@@ -112,7 +112,7 @@ def wrapped(name, start, lines):
 
 def stand_ins(name):
     """The namespace of what the examples of a header use: weft/io/file.hpp has io_file."""
-    return "_".join(Path(name).with_suffix("").parts[1:])
+    return "_".join(p for p in Path(name).with_suffix("").parts[1:] if p != "detail")
 
 
 def unit(root):

@@ -27,7 +27,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/hook/calls.hpp"
+#include "weft/hook/detail/calls.hpp"
 #include "weft/hook/hook.hpp"
 #include "weft/run/run.hpp"
 

@@ -1,5 +1,5 @@
 // What luck finds; every interleaving is in test/model/asymmetric_fence_test.cpp.
-#include "weft/base/asymmetric_fence.hpp"
+#include "weft/base/detail/asymmetric_fence.hpp"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>

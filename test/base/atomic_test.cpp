@@ -1,4 +1,4 @@
-#include "weft/base/atomic.hpp"
+#include "weft/base/detail/atomic.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/base/caught_exception.hpp"
+#include "weft/base/detail/caught_exception.hpp"
 
 #include <gtest/gtest.h>
 

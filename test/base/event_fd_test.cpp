@@ -1,5 +1,5 @@
 // event_fd: readable after notify_event_fd(), until forget_event_fd().
-#include "weft/base/event_fd.hpp"
+#include "weft/base/detail/event_fd.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

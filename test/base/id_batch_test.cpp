@@ -1,4 +1,4 @@
-#include "weft/base/id_batch.hpp"
+#include "weft/base/detail/id_batch.hpp"
 
 #include <gtest/gtest.h>
 

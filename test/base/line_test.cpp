@@ -1,5 +1,5 @@
 // line: text without allocation, written in one system call.
-#include "weft/base/line.hpp"
+#include "weft/base/detail/line.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "weft/base/list.hpp"
+#include "weft/base/detail/list.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // refusals: what may pass is tried again, what does not ends the program.
-#include "weft/base/refusals.hpp"
+#include "weft/base/detail/refusals.hpp"
 
 #include <gtest/gtest.h>
 

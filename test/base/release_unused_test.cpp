@@ -1,4 +1,4 @@
-#include "weft/base/release_unused.hpp"
+#include "weft/base/detail/release_unused.hpp"
 
 #include <gtest/gtest.h>
 

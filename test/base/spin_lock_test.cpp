@@ -1,4 +1,4 @@
-#include "weft/base/spin_lock.hpp"
+#include "weft/base/detail/spin_lock.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // spin_wait: a wait that lasts costs next to nothing.
-#include "weft/base/spin_wait.hpp"
+#include "weft/base/detail/spin_wait.hpp"
 
 #include <gtest/gtest.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-#include "weft/base/system_mutex.hpp"
+#include "weft/base/detail/system_mutex.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/base/tls.hpp"
+#include "weft/base/detail/tls.hpp"
 
 #include <gtest/gtest.h>
 #include <ucontext.h>

@@ -18,7 +18,7 @@
 
 #include "test/support/without_call.hpp"
 #include "weft/base/platform.hpp"
-#include "weft/context/annotated_context.hpp"
+#include "weft/context/detail/annotated_context.hpp"
 
 #if WEFT_ASAN
 #include <sanitizer/asan_interface.h>

@@ -1,6 +1,6 @@
 // Laws of the kill: everything on a suspended stack is destroyed, innermost first, and an obstacle
 // is reported before anything is destroyed.
-#include "weft/coroutine/kill.hpp"
+#include "weft/coroutine/detail/kill.hpp"
 
 #include <gtest/gtest.h>
 #include <malloc.h>

@@ -1,6 +1,6 @@
 // Laws of a coroutine's lifetime: what its body captured, its locals and its private data are
 // destroyed exactly once, in whatever state it is destroyed, killed or restarted.
-#include "weft/coroutine/life.hpp"
+#include "weft/coroutine/detail/life.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

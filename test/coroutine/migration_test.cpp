@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 #include "weft/coroutine/coroutine.hpp"
 #include "weft/stack/mapped_stack.hpp"
 

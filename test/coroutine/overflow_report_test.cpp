@@ -1,6 +1,6 @@
 // a coroutine that overflows its stack dies by the signal, with a line that names the
 // coroutine.
-#include "weft/coroutine/overflow_report.hpp"
+#include "weft/coroutine/detail/overflow_report.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>

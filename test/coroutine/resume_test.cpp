@@ -1,6 +1,6 @@
 // Laws of resume as a switch: nesting, transfers, calls on top of a suspended body, and continuing
 // on another thread.
-#include "weft/coroutine/resume.hpp"
+#include "weft/coroutine/detail/resume.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,8 @@ foreach(name IN LISTS layer under)
         file(COPY "${root}/weft/${name}" DESTINATION "${folder}/weft/weft")
     endif()
 endforeach()
-file(GLOB headers RELATIVE "${folder}/weft" "${folder}/weft/weft/${layer}/*.hpp")
+file(GLOB headers RELATIVE "${folder}/weft" "${folder}/weft/weft/${layer}/*.hpp"
+    "${folder}/weft/weft/${layer}/detail/*.hpp")
 list(FILTER headers EXCLUDE REGEX "/switch_")  # one for each backend; the others include the right one
 list(TRANSFORM headers REPLACE "(.+)" "#include \"\\1\"\n")
 string(JOIN "" includes ${headers})

@@ -1,4 +1,4 @@
-#include "weft/fiber/fiber_body.hpp"
+#include "weft/fiber/detail/fiber_body.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/fiber_local.hpp"
 #include "weft/sched/loop.hpp"

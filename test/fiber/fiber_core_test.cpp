@@ -1,4 +1,4 @@
-#include "weft/fiber/fiber_core.hpp"
+#include "weft/fiber/detail/fiber_core.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 
 #include "test/support/begun.hpp"
 #include "test/support/gate.hpp"
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 #include "weft/coroutine/coroutine.hpp"
+#include "weft/fiber/detail/fiber_body.hpp"
 #include "weft/fiber/fiber.hpp"
-#include "weft/fiber/fiber_body.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"
@@ -20,9 +20,9 @@
 #include "weft/task/task.hpp"
 #include "weft/task/with_nursery.hpp"
 #include "weft/wait/await.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/sleep.hpp"
-#include "weft/wait/thread_executor.hpp"
 
 namespace weft::detail {
 namespace {

@@ -11,7 +11,7 @@
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/pool.hpp"
 #include "weft/sync/channel.hpp"
-#include "weft/task/task_run.hpp"
+#include "weft/task/detail/task_run.hpp"
 #include "weft/wait/sleep.hpp"
 
 namespace {

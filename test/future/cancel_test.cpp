@@ -14,7 +14,7 @@
 #include "weft/fiber/fiber.hpp"
 #include "weft/future/shared_future.hpp"
 #include "weft/future/when.hpp"
-#include "weft/task/task_run.hpp"
+#include "weft/task/detail/task_run.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/timeout_scope.hpp"
 

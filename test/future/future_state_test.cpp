@@ -1,4 +1,4 @@
-#include "weft/future/future_state.hpp"
+#include "weft/future/detail/future_state.hpp"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include "weft/future/promise.hpp"
 #include "weft/future/when.hpp"
 #include "weft/sched/timer.hpp"
-#include "weft/task/task_run.hpp"
+#include "weft/task/detail/task_run.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "weft/future/in_fiber.hpp"
+#include "weft/future/detail/in_fiber.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "test/future/values.hpp"
+#include "weft/fiber/detail/fiber_core.hpp"
 #include "weft/fiber/fiber.hpp"
-#include "weft/fiber/fiber_core.hpp"
 #include "weft/fiber/fiber_local.hpp"
 #include "weft/stack/default_stacks.hpp"
 #include "weft/wait/context_local.hpp"

@@ -1,4 +1,4 @@
-#include "weft/future/poll.hpp"
+#include "weft/future/detail/poll.hpp"
 
 #include <gtest/gtest.h>
 

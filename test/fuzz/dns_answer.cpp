@@ -11,7 +11,7 @@
 #include <chrono>
 
 #include "test/fuzz/fuzz.hpp"
-#include "weft/io/dns_query.hpp"
+#include "weft/io/detail/dns_query.hpp"
 #include "weft/io/resolver.hpp"
 #include "weft/io/tcp_listener.hpp"
 #include "weft/io/udp_socket.hpp"

@@ -1,4 +1,4 @@
-#include "weft/hook/blocked.hpp"
+#include "weft/hook/detail/blocked.hpp"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/hook/calls.hpp"
+#include "weft/hook/detail/calls.hpp"
 #include "weft/hook/hook.hpp"
 #include "weft/run/run.hpp"
 

@@ -1,6 +1,6 @@
 // Cancellation of fibers: the same program, run by a thread or a fiber, writes the same.
 
-#include "weft/hook/cancellation.hpp"
+#include "weft/hook/detail/cancellation.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@
 #include "test/support/begun.hpp"
 #include "test/support/gate.hpp"
 #include "weft/fiber/fiber.hpp"
+#include "weft/hook/detail/opening.hpp"
 #include "weft/hook/hook.hpp"
-#include "weft/hook/opening.hpp"
 #include "weft/sched/pool.hpp"
 
 extern "C" {

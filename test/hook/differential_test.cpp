@@ -6,8 +6,8 @@
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
+#include "weft/hook/detail/symbols.hpp"
 #include "weft/hook/hook.hpp"
-#include "weft/hook/symbols.hpp"
 
 namespace {
 

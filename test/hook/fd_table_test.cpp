@@ -1,4 +1,4 @@
-#include "weft/hook/fd_table.hpp"
+#include "weft/hook/detail/fd_table.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

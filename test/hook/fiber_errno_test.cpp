@@ -2,7 +2,7 @@
 // unchanged, whatever other fibers have done meanwhile and on whichever thread the fiber has
 // continued.
 
-#include "weft/hook/fiber_errno.hpp"
+#include "weft/hook/detail/fiber_errno.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-#include "weft/hook/fiber_keys.hpp"
+#include "weft/hook/detail/fiber_keys.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "weft/hook/host_entry.hpp"
+#include "weft/hook/detail/host_entry.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

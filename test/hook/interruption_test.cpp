@@ -1,6 +1,6 @@
 // Signal handlers: which waits they end, and that a program sees the handlers that it has set.
 
-#include "weft/hook/interruption.hpp"
+#include "weft/hook/detail/interruption.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -28,9 +28,9 @@
 #include "test/io/drivers.hpp"
 #include "test/support/begun.hpp"
 #include "test/support/gate.hpp"
+#include "weft/hook/detail/opening.hpp"
 #include "weft/hook/hook.hpp"
-#include "weft/hook/opening.hpp"
-#include "weft/io/descriptor.hpp"
+#include "weft/io/detail/descriptor.hpp"
 #include "weft/run/run.hpp"
 
 // What programs call that ask the headers of libc for System V or X/Open alone.

@@ -1,4 +1,4 @@
-#include "weft/hook/iov_cursor.hpp"
+#include "weft/hook/detail/iov_cursor.hpp"
 
 #include <gtest/gtest.h>
 

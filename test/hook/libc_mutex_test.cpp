@@ -1,4 +1,4 @@
-#include "weft/hook/libc_mutex.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

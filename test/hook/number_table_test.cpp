@@ -1,4 +1,4 @@
-#include "weft/hook/number_table.hpp"
+#include "weft/hook/detail/number_table.hpp"
 
 #include <gtest/gtest.h>
 

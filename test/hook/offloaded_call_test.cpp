@@ -1,4 +1,4 @@
-#include "weft/hook/offloaded_call.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
 
 #include <gtest/gtest.h>
 

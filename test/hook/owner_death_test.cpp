@@ -1,6 +1,6 @@
 // Robust mutexes whose owner ends: a thread, or a fiber; the next owner gets the same result.
 
-#include "weft/hook/owner_death.hpp"
+#include "weft/hook/detail/owner_death.hpp"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "weft/hook/parking_lot.hpp"
+#include "weft/hook/detail/parking_lot.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "weft/hook/pin.hpp"
+#include "weft/hook/detail/pin.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -13,8 +13,8 @@
 
 #include "test/hook/suite.hpp"
 #include "weft/fiber/nursery.hpp"
+#include "weft/hook/detail/parking_lot.hpp"
 #include "weft/hook/hook.hpp"
-#include "weft/hook/parking_lot.hpp"
 #include "weft/run/run.hpp"
 #include "weft/sched/loop.hpp"
 

@@ -9,7 +9,7 @@
 #include <climits>
 
 #include "test/hook/suite.hpp"
-#include "weft/hook/proc_field.hpp"
+#include "weft/hook/detail/proc_field.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "weft/hook/proc_field.hpp"
+#include "weft/hook/detail/proc_field.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>

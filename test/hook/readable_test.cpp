@@ -1,6 +1,6 @@
 // Whether memory in a frame of the caller's can be read is known without a system call.
 
-#include "weft/hook/readable.hpp"
+#include "weft/hook/detail/readable.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

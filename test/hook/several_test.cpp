@@ -1,4 +1,4 @@
-#include "weft/hook/several.hpp"
+#include "weft/hook/detail/several.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include "test/support/allocations.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/hook.hpp"
-#include "weft/io/descriptor.hpp"
+#include "weft/io/detail/descriptor.hpp"
 #include "weft/run/run.hpp"
 #include "weft/wait/timeout_scope.hpp"
 

@@ -1,4 +1,4 @@
-#include "weft/hook/shared_child.hpp"
+#include "weft/hook/detail/shared_child.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "weft/base/platform.hpp"
-#include "weft/hook/in_process.hpp"
+#include "weft/hook/detail/in_process.hpp"
 
 extern "C" int __clone(int (*)(void*), void*, int, void*, ...) noexcept;
 

@@ -1,6 +1,6 @@
 // What becomes of a hooked call when its fiber is stopped, comes to its deadline, or is killed.
 
-#include "weft/hook/stops.hpp"
+#include "weft/hook/detail/stops.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

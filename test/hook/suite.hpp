@@ -35,9 +35,9 @@
 #include <thread>
 #include <vector>
 
-#include "weft/base/spin_lock.hpp"
+#include "weft/base/detail/spin_lock.hpp"
 #include "weft/fiber/fiber.hpp"
-#include "weft/hook/calls.hpp"
+#include "weft/hook/detail/calls.hpp"
 
 // What libc declares only for code that is compiled with _FORTIFY_SOURCE.
 extern "C" {

@@ -1,4 +1,4 @@
-#include "weft/hook/transfer.hpp"
+#include "weft/hook/detail/transfer.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string>
 
 #include "test/io/drivers.hpp"
-#include "weft/hook/calls.hpp"
+#include "weft/hook/detail/calls.hpp"
 
 namespace {
 

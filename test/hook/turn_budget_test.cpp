@@ -1,4 +1,4 @@
-#include "weft/hook/turn_budget.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 #include "test/support/begun.hpp"
 #include "test/support/gate.hpp"
 #include "weft/fiber/nursery.hpp"
-#include "weft/io/descriptor.hpp"
+#include "weft/io/detail/descriptor.hpp"
 
 namespace {
 

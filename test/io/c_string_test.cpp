@@ -1,4 +1,4 @@
-#include "weft/io/c_string.hpp"
+#include "weft/io/detail/c_string.hpp"
 
 #include <gtest/gtest.h>
 

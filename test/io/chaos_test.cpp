@@ -26,8 +26,8 @@
 #include "test/io/lossy_wire.hpp"
 #include "test/io/names.hpp"
 #include "weft/fiber/nursery.hpp"
+#include "weft/stack/detail/os_memory.hpp"
 #include "weft/stack/mapped_stack.hpp"
-#include "weft/stack/os_memory.hpp"
 #include "weft/task/task.hpp"
 #include "weft/task/task_handle.hpp"
 

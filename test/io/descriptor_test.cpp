@@ -1,4 +1,4 @@
-#include "weft/io/descriptor.hpp"
+#include "weft/io/detail/descriptor.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

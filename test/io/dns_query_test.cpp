@@ -1,4 +1,4 @@
-#include "weft/io/dns_query.hpp"
+#include "weft/io/detail/dns_query.hpp"
 
 #include <gtest/gtest.h>
 #include <netdb.h>

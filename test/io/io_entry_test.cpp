@@ -1,4 +1,4 @@
-#include "weft/io/io_entry.hpp"
+#include "weft/io/detail/io_entry.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "test/io/drivers.hpp"
-#include "weft/io/descriptor.hpp"
+#include "weft/io/detail/descriptor.hpp"
 #include "weft/io/fd_watch.hpp"
 
 namespace {

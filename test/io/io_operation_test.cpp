@@ -1,4 +1,4 @@
-#include "weft/io/io_operation.hpp"
+#include "weft/io/detail/io_operation.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

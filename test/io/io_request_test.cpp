@@ -1,4 +1,4 @@
-#include "weft/io/io_request.hpp"
+#include "weft/io/detail/io_request.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <latch>
 #include <thread>
 
-#include "weft/io/buffer_pool.hpp"
+#include "weft/io/detail/buffer_pool.hpp"
 #include "weft/io/owned_number.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/io/prefetched_accepts.hpp"
+#include "weft/io/detail/prefetched_accepts.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "test/io/names.hpp"
 #include "test/support/allocation_fails.hpp"
-#include "weft/io/reserve_fd.hpp"
+#include "weft/io/detail/reserve_fd.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/io/ring_endings.hpp"
+#include "weft/io/detail/ring_endings.hpp"
 
 #include <gtest/gtest.h>
 

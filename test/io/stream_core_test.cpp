@@ -1,4 +1,4 @@
-#include "weft/io/stream_core.hpp"
+#include "weft/io/detail/stream_core.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "weft/io/stream_transfer.hpp"
+#include "weft/io/detail/stream_transfer.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "test/io/names.hpp"
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
-#include "weft/fiber/fiber_core.hpp"
+#include "weft/fiber/detail/fiber_core.hpp"
 #include "weft/io/file.hpp"
 #include "weft/io/relay.hpp"
 #include "weft/task/task.hpp"

@@ -1,4 +1,4 @@
-#include "weft/io/tls/tls_kernel.hpp"
+#include "weft/io/tls/detail/tls_kernel.hpp"
 
 #include <gtest/gtest.h>
 #include <linux/tls.h>

@@ -1,4 +1,4 @@
-#include "weft/io/tls/tls_rest.hpp"
+#include "weft/io/tls/detail/tls_rest.hpp"
 
 #include <gtest/gtest.h>
 

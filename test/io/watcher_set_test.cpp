@@ -1,4 +1,4 @@
-#include "weft/io/watcher_set.hpp"
+#include "weft/io/detail/watcher_set.hpp"
 
 #include <gtest/gtest.h>
 

@@ -35,8 +35,8 @@
 
 #include "test/io/drivers.hpp"
 #include "test/support/agents.hpp"
+#include "weft/task/detail/task_run.hpp"
 #include "weft/task/task.hpp"
-#include "weft/task/task_run.hpp"
 #include "weft/task/with_deadline.hpp"
 
 namespace weft::testing {

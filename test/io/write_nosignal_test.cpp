@@ -1,4 +1,4 @@
-#include "weft/io/write_nosignal.hpp"
+#include "weft/io/detail/write_nosignal.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/future/promise.hpp"
-#include "weft/io/driver_epoll.hpp"
+#include "weft/io/detail/driver_epoll.hpp"
 #include "weft/io/unix_stream.hpp"
 #include "weft/manager/task_manager.hpp"
 #include "weft/sched/loop.hpp"

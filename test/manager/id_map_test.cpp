@@ -1,4 +1,4 @@
-#include "weft/manager/id_map.hpp"
+#include "weft/manager/detail/id_map.hpp"
 
 #include <gtest/gtest.h>
 

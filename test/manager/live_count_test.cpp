@@ -1,4 +1,4 @@
-#include "weft/manager/live_count.hpp"
+#include "weft/manager/detail/live_count.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/manager/managed_state.hpp"
+#include "weft/manager/detail/managed_state.hpp"
 
 #include <gtest/gtest.h>
 

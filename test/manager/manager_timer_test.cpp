@@ -1,4 +1,4 @@
-#include "weft/manager/manager_timer.hpp"
+#include "weft/manager/detail/manager_timer.hpp"
 
 #include <gtest/gtest.h>
 

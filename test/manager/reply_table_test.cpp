@@ -1,4 +1,4 @@
-#include "weft/manager/reply_table.hpp"
+#include "weft/manager/detail/reply_table.hpp"
 
 #include <gtest/gtest.h>
 

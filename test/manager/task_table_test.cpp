@@ -1,4 +1,4 @@
-#include "weft/manager/task_table.hpp"
+#include "weft/manager/detail/task_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "test/support/manual_executor.hpp"
 #include "test/support/slow.hpp"
 #include "weft/base/errc.hpp"
-#include "weft/manager/manager_core.hpp"
+#include "weft/manager/detail/manager_core.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
-// weft/base/asymmetric_fence.hpp, and the checker's membarrier, under every interleaving.
-#include "weft/base/asymmetric_fence.hpp"
+// weft/base/detail/asymmetric_fence.hpp, and the checker's membarrier, under every interleaving.
+#include "weft/base/detail/asymmetric_fence.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// weft/sync/atomic_wait_queue.hpp under the interleavings of a few waiters.
-#include "weft/sync/atomic_wait_queue.hpp"
+// weft/sync/detail/atomic_wait_queue.hpp under the interleavings of a few waiters.
+#include "weft/sync/detail/atomic_wait_queue.hpp"
 
 #include <gtest/gtest.h>
 

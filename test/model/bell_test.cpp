@@ -1,14 +1,14 @@
-// weft/hook/bell.hpp under the interleavings of waiters, a poster that takes no lock and the thread
-// at the bell. The awaited objects are units in a word. No thread changes the word in sequentially
-// consistent order, as in libc's semaphores.
-#include "weft/hook/bell.hpp"
+// weft/hook/detail/bell.hpp under the interleavings of waiters, a poster that takes no lock and the
+// thread at the bell. The awaited objects are units in a word. No thread changes the word in
+// sequentially consistent order, as in libc's semaphores.
+#include "weft/hook/detail/bell.hpp"
 
 #include <gtest/gtest.h>
 
 #include <mutex>
 
 #include "model/names.hpp"
-#include "weft/hook/parking_line.hpp"
+#include "weft/hook/detail/parking_line.hpp"
 
 namespace {
 

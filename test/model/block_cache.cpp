@@ -1,6 +1,6 @@
 // Replaces weft/base/block_cache.cpp: no thread caches blocks and each block comes from operator
 // new, so that a sanitizer detects a use after free.
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 
 #include <new>
 

@@ -1,6 +1,6 @@
-// weft/sync/channel_core.hpp under the interleavings of a few agents that send and receive as
-// channel<T> does.
-#include "weft/sync/channel_core.hpp"
+// weft/sync/detail/channel_core.hpp under the interleavings of a few agents that send and receive
+// as channel<T> does.
+#include "weft/sync/detail/channel_core.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include "model/names.hpp"
 #include "weft/base/assert.hpp"
-#include "weft/base/atomic.hpp"
+#include "weft/base/detail/atomic.hpp"
 
 namespace {
 

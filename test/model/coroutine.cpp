@@ -3,7 +3,7 @@
 #include "weft/coroutine/coroutine.hpp"
 
 #include "model/model.hpp"
-#include "weft/fiber/fiber_core.hpp"
+#include "weft/fiber/detail/fiber_core.hpp"
 
 namespace weft::detail {
 namespace {

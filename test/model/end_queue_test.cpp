@@ -1,7 +1,7 @@
-// weft/wait/end_queue.hpp under the interleavings of an end with threads that wait for the end,
-// check for it, or cancel the wait. Bounded by deviations: a thread that finds the queue locked
-// spins.
-#include "weft/wait/end_queue.hpp"
+// weft/wait/detail/end_queue.hpp under the interleavings of an end with threads that wait for the
+// end, check for it, or cancel the wait. Bounded by deviations: a thread that finds the queue
+// locked spins.
+#include "weft/wait/detail/end_queue.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // function runs in one turn, because the model switches no stacks: flow_test and waiter_state_test
 // cover how a fiber waits. Bounded by deviations, because a thread that finds a lock taken spins;
 // of three threads, more executions are chosen at random.
-#include "weft/fiber/fiber_core.hpp"
+#include "weft/fiber/detail/fiber_core.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@
 #include "model/loop.hpp"
 #include "model/names.hpp"
 #include "model/parcel.hpp"
-#include "weft/base/spin_lock.hpp"
-#include "weft/fiber/fiber_body.hpp"
+#include "weft/base/detail/spin_lock.hpp"
+#include "weft/fiber/detail/fiber_body.hpp"
 #include "weft/fiber/nursery.hpp"
 
 namespace {

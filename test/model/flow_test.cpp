@@ -1,4 +1,4 @@
-// weft/wait/flow.hpp and weft/wait/nursery_block.hpp under the interleavings of the flow, of
+// weft/wait/flow.hpp and weft/wait/detail/nursery_block.hpp under the interleavings of the flow, of
 // threads that post requests to its executor (a stop, or a call that runs between two of the flow's
 // turns), and of a child that fails in one of the flow's blocks. The flow takes in the requests and
 // migrates to another executor, after which its old executor ends. Bounded by deviations: a
@@ -15,8 +15,8 @@
 #include <string>
 
 #include "model/names.hpp"
+#include "weft/wait/detail/nursery_block.hpp"
 #include "weft/wait/executor.hpp"
-#include "weft/wait/nursery_block.hpp"
 #include "weft/wait/waiter.hpp"
 
 namespace {

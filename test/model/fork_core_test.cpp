@@ -1,8 +1,8 @@
-// weft/parallel/fork_core.hpp under the interleavings of a task that forks two children, of a thief
-// that may take the second child from the worker's deque and run it on the thief's own loop, and of
-// a stop. Bounded by deviations, because a spinning thread may always check once more; with more
-// deviations, executions are chosen at random.
-#include "weft/parallel/fork_core.hpp"
+// weft/parallel/detail/fork_core.hpp under the interleavings of a task that forks two children, of
+// a thief that may take the second child from the worker's deque and run it on the thief's own
+// loop, and of a stop. Bounded by deviations, because a spinning thread may always check once more;
+// with more deviations, executions are chosen at random.
+#include "weft/parallel/detail/fork_core.hpp"
 
 #include <gtest/gtest.h>
 

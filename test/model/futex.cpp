@@ -1,7 +1,7 @@
 // The futex of sources compiled for the checker. Replaces weft/base/futex.cpp. A wake goes to the
 // thread that has slept longest; a sleep with a deadline ends as those of model/thread_mutex.hpp
 // do.
-#include "weft/base/futex.hpp"
+#include "weft/base/detail/futex.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,8 +1,8 @@
-// weft/future/future_core.hpp, with promise, limited and shared_future on top of it, under the
-// interleavings of a thread that sets the outcome, one that requests a stop, and the executor,
+// weft/future/detail/future_core.hpp, with promise, limited and shared_future on top of it, under
+// the interleavings of a thread that sets the outcome, one that requests a stop, and the executor,
 // which drops the future as soon as it has its outcome. The executor never defers, so that all
 // turns are posted. Each walk is bounded by its deviations.
-#include "weft/future/future_core.hpp"
+#include "weft/future/detail/future_core.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-// weft/future/group.hpp, and multi_source_core.hpp beneath it, under the interleavings of the
-// threads that set the members' outcomes, of a stop, and of the executor where the group counts and
-// is freed. Bounded by deviations: one deviation was enough to find a prompt that came after the
-// push.
+// weft/future/detail/group.hpp, and multi_source_core.hpp beneath it, under the interleavings of
+// the threads that set the members' outcomes, of a stop, and of the executor where the group counts
+// and is freed. Bounded by deviations: one deviation was enough to find a prompt that came after
+// the push.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,7 +12,7 @@
 #include "model/names.hpp"
 #include "model/parcel.hpp"
 #include "model/stopper.hpp"
-#include "weft/future/group.hpp"
+#include "weft/future/detail/group.hpp"
 #include "weft/future/when.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
-// weft/future/future_state.hpp under the interleavings of a few threads.
-#include "weft/future/future_state.hpp"
+// weft/future/detail/future_state.hpp under the interleavings of a few threads.
+#include "weft/future/detail/future_state.hpp"
 
 #include <gtest/gtest.h>
 

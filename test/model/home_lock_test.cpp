@@ -1,6 +1,6 @@
-// weft/wait/home_lock.hpp under the interleavings of threads that run one executor each, or none,
-// and take it often enough to own it. Bounded by deviations, as what finds it taken spins.
-#include "weft/wait/home_lock.hpp"
+// weft/wait/detail/home_lock.hpp under the interleavings of threads that run one executor each, or
+// none, and take it often enough to own it. Bounded by deviations, as what finds it taken spins.
+#include "weft/wait/detail/home_lock.hpp"
 
 #include <gtest/gtest.h>
 

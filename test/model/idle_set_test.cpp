@@ -1,6 +1,6 @@
-// weft/queue/idle_set.hpp under the interleavings of a producer and of workers that act as a pool's
-// workers do (sched/pool.cpp). The box represents all places where work is stored.
-#include "weft/queue/idle_set.hpp"
+// weft/queue/detail/idle_set.hpp under the interleavings of a producer and of workers that act as a
+// pool's workers do (sched/pool.cpp). The box represents all places where work is stored.
+#include "weft/queue/detail/idle_set.hpp"
 
 #include <gtest/gtest.h>
 

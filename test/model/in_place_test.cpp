@@ -1,8 +1,8 @@
-// weft/posix/in_place.hpp under the interleavings of threads that are the first to use a C object
-// of all zeros: the object is made once, and each thread sees the finished object. The walk is
-// bounded by deviations, because a thread that arrives while the object is made checks again and
+// weft/posix/detail/in_place.hpp under the interleavings of threads that are the first to use a C
+// object of all zeros: the object is made once, and each thread sees the finished object. The walk
+// is bounded by deviations, because a thread that arrives while the object is made checks again and
 // again.
-#include "weft/posix/in_place.hpp"
+#include "weft/posix/detail/in_place.hpp"
 
 #include <gtest/gtest.h>
 

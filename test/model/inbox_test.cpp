@@ -1,5 +1,5 @@
-// weft/queue/inbox.hpp under the interleavings of a few threads.
-#include "weft/queue/inbox.hpp"
+// weft/queue/detail/inbox.hpp under the interleavings of a few threads.
+#include "weft/queue/detail/inbox.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-// weft/io/io_entry.hpp and .cpp and watcher_set, with drivers of each kind and a small system as
-// their environment. The system has one file, which holds bytes and has one descriptor, open or
-// closed. A driver is notified that bytes have arrived (edge), checks for the awaited readiness
-// (level), or is given the call (completion). The walks search for a call on a closed descriptor, a
-// byte that is never read, and a descriptor that is closed twice or never.
+// weft/io/detail/io_entry.hpp and .cpp and watcher_set, with drivers of each kind and a small
+// system as their environment. The system has one file, which holds bytes and has one descriptor,
+// open or closed. A driver is notified that bytes have arrived (edge), checks for the awaited
+// readiness (level), or is given the call (completion). The walks search for a call on a closed
+// descriptor, a byte that is never read, and a descriptor that is closed twice or never.
 //
 // All walks are bounded by deviations: their bodies have two to four threads, each of many steps.
-#include "weft/io/io_entry.hpp"
+#include "weft/io/detail/io_entry.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
-// weft/posix/key_place.hpp under the interleavings of a thread that deletes a key and makes others
-// in its place, and of one that ends with a value of the first. Law: a value is destroyed by its
-// own key's destructor, or by none. The walk is complete.
-#include "weft/posix/key_place.hpp"
+// weft/posix/detail/key_place.hpp under the interleavings of a thread that deletes a key and makes
+// others in its place, and of one that ends with a value of the first. Law: a value is destroyed by
+// its own key's destructor, or by none. The walk is complete.
+#include "weft/posix/detail/key_place.hpp"
 
 #include <gtest/gtest.h>
 

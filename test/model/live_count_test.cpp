@@ -1,6 +1,7 @@
-// weft/manager/live_count.hpp under the interleavings of two or three that admit, leave, close and
-// wait. Tasks are admissions and leaves alone; what a task does between is no part of the word.
-#include "weft/manager/live_count.hpp"
+// weft/manager/detail/live_count.hpp under the interleavings of two or three that admit, leave,
+// close and wait. Tasks are admissions and leaves alone; what a task does between is no part of the
+// word.
+#include "weft/manager/detail/live_count.hpp"
 
 #include <gtest/gtest.h>
 

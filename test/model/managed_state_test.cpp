@@ -1,6 +1,7 @@
-// weft/manager/managed_state.hpp under the interleavings of threads that start a task and end it,
-// and of the task's own end. The walks are complete, except one, which is bounded by 5 deviations.
-#include "weft/manager/managed_state.hpp"
+// weft/manager/detail/managed_state.hpp under the interleavings of threads that start a task and
+// end it, and of the task's own end. The walks are complete, except one, which is bounded by 5
+// deviations.
+#include "weft/manager/detail/managed_state.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +9,7 @@
 #include <mutex>
 
 #include "model/names.hpp"
-#include "weft/base/spin_lock.hpp"
+#include "weft/base/detail/spin_lock.hpp"
 
 namespace {
 

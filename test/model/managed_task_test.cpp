@@ -3,7 +3,7 @@
 // on an executor, in migration or done; it follows the task, and ends it once. Bounded by
 // deviations, because a migration spins while another thread uses the old executor; with more
 // deviations, executions are chosen at random.
-#include "weft/manager/managed_task.hpp"
+#include "weft/manager/detail/managed_task.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 
 #include "model/loop.hpp"
 #include "model/names.hpp"
-#include "weft/manager/managed_coroutine.hpp"
-#include "weft/manager/manager_core.hpp"
+#include "weft/manager/detail/managed_coroutine.hpp"
+#include "weft/manager/detail/manager_core.hpp"
 #include "weft/task/schedule_on.hpp"
 
 // The rest of a manager is not part of this test.

@@ -1,7 +1,7 @@
 // weft/manager/manager_timer.cpp under the interleavings of its executor's thread, of threads that
 // need it, and of its owner's end. The executor is a queue of one message and one armed timer.
 // Bounded by deviations.
-#include "weft/manager/manager_timer.hpp"
+#include "weft/manager/detail/manager_timer.hpp"
 
 #include <gtest/gtest.h>
 

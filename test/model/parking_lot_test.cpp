@@ -1,6 +1,6 @@
-// weft/hook/parking_line.hpp, the queue of which the parking lot is made, under the interleavings
-// of a few agents: fibers (a waiter each), threads in a futex, wakers, deadlines, stops and the
-// ends of frames. The awaited object is one word, like a mutex of libc's.
+// weft/hook/detail/parking_line.hpp, the queue of which the parking lot is made, under the
+// interleavings of a few agents: fibers (a waiter each), threads in a futex, wakers, deadlines,
+// stops and the ends of frames. The awaited object is one word, like a mutex of libc's.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 #include "model/names.hpp"
 #include "model/thread_mutex.hpp"
 #include "model/turnstile.hpp"
-#include "weft/hook/parking_line.hpp"
+#include "weft/hook/detail/parking_line.hpp"
 
 namespace {
 

@@ -1,15 +1,16 @@
-// weft/sched/parking.hpp and schedule_inbox.hpp with idle_set.hpp: workers that act as a pool's
-// workers do, and threads that launch, in the interleavings up to the deviations named below; no
-// walk of it is complete. A flag for which a worker waits represents the driver. Laws: what was
-// launched is taken, once, and the worker that takes it sees what was written before the launch.
-#include "weft/sched/parking.hpp"
+// weft/sched/detail/parking.hpp and schedule_inbox.hpp with idle_set.hpp: workers that act as a
+// pool's workers do, and threads that launch, in the interleavings up to the deviations named
+// below; no walk of it is complete. A flag for which a worker waits represents the driver. Laws:
+// what was launched is taken, once, and the worker that takes it sees what was written before the
+// launch.
+#include "weft/sched/detail/parking.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstddef>
 
 #include "model/names.hpp"
-#include "weft/sched/schedule_inbox.hpp"
+#include "weft/sched/detail/schedule_inbox.hpp"
 
 namespace {
 

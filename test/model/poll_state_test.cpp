@@ -1,6 +1,6 @@
-// weft/poll/poll_state.hpp under the interleavings of a thread that sets a value, a waiter that
-// awaits the value, and a cause that ends the wait before.
-#include "weft/poll/poll_state.hpp"
+// weft/poll/detail/poll_state.hpp under the interleavings of a thread that sets a value, a waiter
+// that awaits the value, and a cause that ends the wait before.
+#include "weft/poll/detail/poll_state.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
-// weft/sched/quiet.hpp with parking.hpp and schedule_inbox.hpp: workers that act as a pool's
+// weft/sched/detail/quiet.hpp with parking.hpp and schedule_inbox.hpp: workers that act as a pool's
 // workers do, a thread that launches and waits until all is quiet, and another that launches
 // concurrently. A flag represents a worker's driver. Laws: the wait returns; what the waiter
 // launched has run by then, and is visible. Bounded by deviations.
-#include "weft/sched/quiet.hpp"
+#include "weft/sched/detail/quiet.hpp"
 
 #include <gtest/gtest.h>
 
 #include "model/names.hpp"
-#include "weft/sched/parking.hpp"
-#include "weft/sched/schedule_inbox.hpp"
+#include "weft/sched/detail/parking.hpp"
+#include "weft/sched/detail/schedule_inbox.hpp"
 
 namespace {
 

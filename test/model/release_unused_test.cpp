@@ -1,6 +1,6 @@
 // weft/base/release_unused.cpp: keepers enter the chain while an idle thread calls those that are
 // in it. Each walk is complete, except the one of three threads, which is bounded by deviations.
-#include "weft/base/release_unused.hpp"
+#include "weft/base/detail/release_unused.hpp"
 
 #include <gtest/gtest.h>
 

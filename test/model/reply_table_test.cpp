@@ -1,7 +1,7 @@
 // weft/manager/reply_table.cpp under the interleavings of threads that await a reply, deliver it,
 // and cancel the wait. Bounded by deviations, because a thread that spins at a lock may always
 // check once more.
-#include "weft/manager/reply_table.hpp"
+#include "weft/manager/detail/reply_table.hpp"
 
 #include <gtest/gtest.h>
 

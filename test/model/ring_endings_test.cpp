@@ -1,13 +1,14 @@
-// weft/io/ring_endings.hpp with wakeup_fd, as driver_uring uses them: threads that close leave
-// keys, and the ring's thread takes them between its sleeps. A key that is left behind while the
-// thread sleeps is a deadlock. The walks are bounded by deviations: 6 with one closer, 3 with two.
-#include "weft/io/ring_endings.hpp"
+// weft/io/detail/ring_endings.hpp with wakeup_fd, as driver_uring uses them: threads that close
+// leave keys, and the ring's thread takes them between its sleeps. A key that is left behind while
+// the thread sleeps is a deadlock. The walks are bounded by deviations: 6 with one closer, 3 with
+// two.
+#include "weft/io/detail/ring_endings.hpp"
 
 #include <gtest/gtest.h>
 
 #include "model/names.hpp"
 #include "test/support/readable.hpp"
-#include "weft/io/wakeup_fd.hpp"
+#include "weft/io/detail/wakeup_fd.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
-// weft/unwind/rule_table.hpp under the interleavings of threads that search for addresses,
+// weft/unwind/detail/rule_table.hpp under the interleavings of threads that search for addresses,
 // compute what they do not find, and store it, while the table grows. Bounded by deviations.
-#include "weft/unwind/rule_table.hpp"
+#include "weft/unwind/detail/rule_table.hpp"
 
 #include <gtest/gtest.h>
 

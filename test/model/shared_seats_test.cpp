@@ -1,7 +1,7 @@
-// weft/coroutine/shared_seats.hpp under every interleaving of the threads that make coroutines, the
-// threads on which they end, and one that destroys the group once none is left. Every walk is
-// complete.
-#include "weft/coroutine/shared_seats.hpp"
+// weft/coroutine/detail/shared_seats.hpp under every interleaving of the threads that make
+// coroutines, the threads on which they end, and one that destroys the group once none is left.
+// Every walk is complete.
+#include "weft/coroutine/detail/shared_seats.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "model/model.hpp"
-#include "weft/base/atomic.hpp"
+#include "weft/base/detail/atomic.hpp"
 
 namespace model {
 

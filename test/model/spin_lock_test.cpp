@@ -1,5 +1,5 @@
-// weft/base/spin_lock.hpp under the interleavings of a few threads.
-#include "weft/base/spin_lock.hpp"
+// weft/base/detail/spin_lock.hpp under the interleavings of a few threads.
+#include "weft/base/detail/spin_lock.hpp"
 
 #include <gtest/gtest.h>
 

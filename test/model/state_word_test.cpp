@@ -1,7 +1,7 @@
-// weft/coroutine/state_word.hpp under the interleavings of threads that try to resume one
+// weft/coroutine/detail/state_word.hpp under the interleavings of threads that try to resume one
 // coroutine: one of them has it at a time, and finds what the one before has left. The walks of two
 // threads with one resume each are whole, those with more are bounded by three deviations.
-#include "weft/coroutine/state_word.hpp"
+#include "weft/coroutine/detail/state_word.hpp"
 
 #include <gtest/gtest.h>
 

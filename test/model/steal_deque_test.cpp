@@ -1,5 +1,5 @@
-// weft/queue/steal_deque.hpp under the interleavings of an owner and a few thieves.
-#include "weft/queue/steal_deque.hpp"
+// weft/queue/detail/steal_deque.hpp under the interleavings of an owner and a few thieves.
+#include "weft/queue/detail/steal_deque.hpp"
 
 #include <gtest/gtest.h>
 

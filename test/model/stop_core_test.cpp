@@ -1,6 +1,6 @@
-// weft/stop/stop_core.hpp under the interleavings of threads that request a stop, attach and
+// weft/stop/detail/stop_core.hpp under the interleavings of threads that request a stop, attach and
 // detach a callback meanwhile, and destroy the source. The walks are bounded by deviations.
-#include "weft/stop/stop_core.hpp"
+#include "weft/stop/detail/stop_core.hpp"
 
 #include <gtest/gtest.h>
 

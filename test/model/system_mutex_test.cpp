@@ -1,6 +1,6 @@
-// weft/base/system_mutex.hpp under the interleavings of a few threads, with a futex whose check and
-// sleep are one step. Small walks, complete unless a comment calls them bounded.
-#include "weft/base/system_mutex.hpp"
+// weft/base/detail/system_mutex.hpp under the interleavings of a few threads, with a futex whose
+// check and sleep are one step. Small walks, complete unless a comment calls them bounded.
+#include "weft/base/detail/system_mutex.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // take its result, do without it, or request its stop, while it may migrate to another loop in the
 // turn that ends its wait. Bounded by deviations, because a migration spins while another thread
 // uses the old executor; with more deviations, executions are chosen at random.
-#include "weft/task/task_flow.hpp"
+#include "weft/task/detail/task_flow.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "model/names.hpp"
 #include "model/parcel.hpp"
 #include "model/signal.hpp"
-#include "weft/task/task_run.hpp"
+#include "weft/task/detail/task_run.hpp"
 
 namespace {
 

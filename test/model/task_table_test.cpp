@@ -2,7 +2,7 @@
 // table; of threads that resume, cancel and stop a suspended task; and of a thread that looks up a
 // task that ends. One shard, because to the system the model's threads are one. Bounded by
 // deviations, because a thread that spins at a lock may always check once more.
-#include "weft/manager/task_table.hpp"
+#include "weft/manager/detail/task_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // A plain thread's way to wait is not in the model: what waits there is a flow of the test.
 // Replaces weft/wait/thread_executor.cpp.
-#include "weft/wait/thread_executor.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 
 #include "model/model.hpp"
 

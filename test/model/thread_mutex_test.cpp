@@ -1,7 +1,7 @@
-// The checker's own mutex and condition variable (weft/base/thread_mutex.hpp): they do what std's
-// do, and what is wrong with std's is wrong with these. Small walks, complete unless a comment
-// calls them bounded.
-#include "weft/base/thread_mutex.hpp"
+// The checker's own mutex and condition variable (weft/base/detail/thread_mutex.hpp): they do what
+// std's do, and what is wrong with std's is wrong with these. Small walks, complete unless a
+// comment calls them bounded.
+#include "weft/base/detail/thread_mutex.hpp"
 
 #include <gtest/gtest.h>
 

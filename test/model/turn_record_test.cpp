@@ -1,8 +1,8 @@
-// weft/sched/turn_record.hpp under the interleavings of the loop's thread, which starts and ends
-// turns, and of the watching thread. Law: what is read about a turn that is still running belongs
-// to that turn, all of it. Bounded by deviations: older values are read wherever no order forbids
-// it.
-#include "weft/sched/turn_record.hpp"
+// weft/sched/detail/turn_record.hpp under the interleavings of the loop's thread, which starts and
+// ends turns, and of the watching thread. Law: what is read about a turn that is still running
+// belongs to that turn, all of it. Bounded by deviations: older values are read wherever no order
+// forbids it.
+#include "weft/sched/detail/turn_record.hpp"
 
 #include <gtest/gtest.h>
 

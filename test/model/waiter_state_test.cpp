@@ -1,6 +1,6 @@
-// weft/wait/waiter_state.hpp under every interleaving: the event, the deadline and a stop claim one
-// wait, and one of them brings its owner back.
-#include "weft/wait/waiter_state.hpp"
+// weft/wait/detail/waiter_state.hpp under every interleaving: the event, the deadline and a stop
+// claim one wait, and one of them brings its owner back.
+#include "weft/wait/detail/waiter_state.hpp"
 
 #include <gtest/gtest.h>
 

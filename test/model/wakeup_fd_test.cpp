@@ -1,6 +1,6 @@
-// weft/io/wakeup_fd.hpp and .cpp: wakers beside a driver that checks for work and sleeps, and
-// beside a foreign loop that sleeps on the descriptor, which is a real one.
-#include "weft/io/wakeup_fd.hpp"
+// weft/io/detail/wakeup_fd.hpp and .cpp: wakers beside a driver that checks for work and sleeps,
+// and beside a foreign loop that sleeps on the descriptor, which is a real one.
+#include "weft/io/detail/wakeup_fd.hpp"
 
 #include <gtest/gtest.h>
 

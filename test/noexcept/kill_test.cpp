@@ -1,6 +1,6 @@
 // The kill where weft is built without exceptions: an empty stack of clean-ups, or a refusal by
 // name.
-#include "weft/coroutine/kill.hpp"
+#include "weft/coroutine/detail/kill.hpp"
 
 #include <gtest/gtest.h>
 

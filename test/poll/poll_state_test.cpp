@@ -1,5 +1,5 @@
 // Its races are those of test/model/poll_state_test.cpp.
-#include "weft/poll/poll_state.hpp"
+#include "weft/poll/detail/poll_state.hpp"
 
 #include <gtest/gtest.h>
 

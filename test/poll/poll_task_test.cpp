@@ -12,10 +12,10 @@
 #include "weft/fiber/spawn.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/channel.hpp"
+#include "weft/task/detail/task_run.hpp"
 #include "weft/task/eager_task.hpp"
 #include "weft/task/event_source.hpp"
 #include "weft/task/sync_wait.hpp"
-#include "weft/task/task_run.hpp"
 
 using namespace std::chrono_literals;
 

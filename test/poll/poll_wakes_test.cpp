@@ -6,7 +6,7 @@
 #include "weft/fiber/fiber.hpp"
 #include "weft/poll/poll_future.hpp"
 #include "weft/sched/loop.hpp"
-#include "weft/task/task_run.hpp"
+#include "weft/task/detail/task_run.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "weft/posix/in_place.hpp"
+#include "weft/posix/detail/in_place.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "test/support/cpu_of_thread.hpp"
-#include "weft/base/atomic.hpp"
+#include "weft/base/detail/atomic.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "weft/posix/poll_many.hpp"
+#include "weft/posix/detail/poll_many.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

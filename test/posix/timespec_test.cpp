@@ -1,4 +1,4 @@
-#include "weft/posix/timespec.hpp"
+#include "weft/posix/detail/timespec.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "test/posix/in_c.hpp"
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/stack/default_stacks.hpp"

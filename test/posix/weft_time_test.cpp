@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "test/posix/in_c.hpp"
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/virtual_loop.hpp"
 

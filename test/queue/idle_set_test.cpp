@@ -1,4 +1,4 @@
-#include "weft/queue/idle_set.hpp"
+#include "weft/queue/detail/idle_set.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What one thread can see of it, and that many threads' luck finds nothing; every interleaving of
 // few is in test/model/inbox_test.cpp.
-#include "weft/queue/inbox.hpp"
+#include "weft/queue/detail/inbox.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/queue/ring.hpp"
+#include "weft/queue/detail/ring.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

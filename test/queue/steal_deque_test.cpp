@@ -1,6 +1,6 @@
 // What one thread can see of it, and that many threads' luck finds nothing; every interleaving of
 // few is in test/model/steal_deque_test.cpp.
-#include "weft/queue/steal_deque.hpp"
+#include "weft/queue/detail/steal_deque.hpp"
 
 #include <gtest/gtest.h>
 

@@ -16,9 +16,9 @@
 #include "weft/sched/loop.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/task.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/stopped.hpp"
-#include "weft/wait/thread_executor.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "weft/sched/detached_thread.hpp"
+#include "weft/sched/detail/detached_thread.hpp"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

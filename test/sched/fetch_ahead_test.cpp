@@ -1,4 +1,4 @@
-#include "weft/sched/fetch_ahead.hpp"
+#include "weft/sched/detail/fetch_ahead.hpp"
 
 #include <gtest/gtest.h>
 

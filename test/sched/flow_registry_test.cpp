@@ -1,4 +1,4 @@
-#include "weft/sched/flow_registry.hpp"
+#include "weft/sched/detail/flow_registry.hpp"
 
 #include <gtest/gtest.h>
 

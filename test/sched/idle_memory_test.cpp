@@ -10,7 +10,7 @@
 
 #include "test/sched/manual_driver.hpp"
 #include "test/support/nothing_spare.hpp"
-#include "weft/base/release_unused.hpp"
+#include "weft/base/detail/release_unused.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"

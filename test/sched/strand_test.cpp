@@ -18,10 +18,10 @@
 #include "weft/sync/channel.hpp"
 #include "weft/sync/counting_semaphore.hpp"
 #include "weft/sync/mutex.hpp"
+#include "weft/task/detail/task_flow.hpp"
 #include "weft/task/eager_task.hpp"
 #include "weft/task/schedule_on.hpp"
 #include "weft/task/sync_wait.hpp"
-#include "weft/task/task_flow.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/sleep.hpp"
 

@@ -1,4 +1,4 @@
-#include "weft/stack/asan_stack.hpp"
+#include "weft/stack/detail/asan_stack.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/stack/colour_offset.hpp"
+#include "weft/stack/detail/colour_offset.hpp"
 
 #include <gtest/gtest.h>
 

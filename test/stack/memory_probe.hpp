@@ -11,7 +11,7 @@
 #include <map>
 #include <vector>
 
-#include "weft/stack/os_memory.hpp"
+#include "weft/stack/detail/os_memory.hpp"
 #include "weft/stack/stack.hpp"
 
 namespace weft::test {

@@ -1,4 +1,4 @@
-#include "weft/stack/near_stacks.hpp"
+#include "weft/stack/detail/near_stacks.hpp"
 
 #include <gtest/gtest.h>
 

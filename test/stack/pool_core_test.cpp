@@ -1,4 +1,4 @@
-#include "weft/stack/pool_core.hpp"
+#include "weft/stack/detail/pool_core.hpp"
 
 #include <gtest/gtest.h>
 

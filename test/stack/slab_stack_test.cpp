@@ -12,7 +12,7 @@
 #include "test/stack/memory_probe.hpp"
 #include "test/support/touch.hpp"
 #include "weft/base/platform.hpp"
-#include "weft/stack/colour_offset.hpp"
+#include "weft/stack/detail/colour_offset.hpp"
 
 namespace weft {
 namespace {

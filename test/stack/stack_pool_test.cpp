@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "test/stack/memory_probe.hpp"
-#include "weft/base/release_unused.hpp"
+#include "weft/base/detail/release_unused.hpp"
 #include "weft/stack/default_stacks.hpp"
 #include "weft/stack/malloc_stack.hpp"
 #include "weft/stack/mapped_stack.hpp"

@@ -1,4 +1,4 @@
-#include "weft/stack/thread_cache.hpp"
+#include "weft/stack/detail/thread_cache.hpp"
 
 #include <gtest/gtest.h>
 

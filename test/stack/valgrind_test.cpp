@@ -1,5 +1,5 @@
 // Under Valgrind, the CTest test valgrind.lives does the check.
-#include "weft/stack/valgrind.hpp"
+#include "weft/stack/detail/valgrind.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/stop/stop_core.hpp"
+#include "weft/stop/detail/stop_core.hpp"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "weft/stop/stop_node.hpp"
+#include "weft/stop/detail/stop_node.hpp"
 
 #include <gtest/gtest.h>
 

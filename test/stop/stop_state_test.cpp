@@ -1,4 +1,4 @@
-#include "weft/stop/stop_state.hpp"
+#include "weft/stop/detail/stop_state.hpp"
 
 #include <gtest/gtest.h>
 

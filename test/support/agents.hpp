@@ -25,8 +25,8 @@
 
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
+#include "weft/task/detail/task_run.hpp"
 #include "weft/task/task.hpp"
-#include "weft/task/task_run.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft::testing {

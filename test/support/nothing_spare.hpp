@@ -1,7 +1,7 @@
 // nothing_spare: releases what other tests of this process have left unused.
 #pragma once
 
-#include "weft/base/release_unused.hpp"
+#include "weft/base/detail/release_unused.hpp"
 
 namespace weft::testing {
 

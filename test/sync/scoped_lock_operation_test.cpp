@@ -1,4 +1,4 @@
-#include "weft/sync/scoped_lock_operation.hpp"
+#include "weft/sync/detail/scoped_lock_operation.hpp"
 
 #include <gtest/gtest.h>
 

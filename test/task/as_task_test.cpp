@@ -1,4 +1,4 @@
-#include "weft/task/as_task.hpp"
+#include "weft/task/detail/as_task.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/task/frame_memory.hpp"
+#include "weft/task/detail/frame_memory.hpp"
 
 #include <gtest/gtest.h>
 

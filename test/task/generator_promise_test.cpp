@@ -1,4 +1,4 @@
-#include "weft/task/generator_promise.hpp"
+#include "weft/task/detail/generator_promise.hpp"
 
 #include <gtest/gtest.h>
 

@@ -19,7 +19,7 @@
 
 #include "test/task/agents.hpp"
 #include "test/task/small_stack.hpp"
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weft/sched/virtual_loop.hpp"
-#include "weft/task/task_run.hpp"
+#include "weft/task/detail/task_run.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/sleep.hpp"
 

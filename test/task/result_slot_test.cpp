@@ -1,4 +1,4 @@
-#include "weft/task/result_slot.hpp"
+#include "weft/task/detail/result_slot.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/task/task_flow.hpp"
+#include "weft/task/detail/task_flow.hpp"
 
 #include <gtest/gtest.h>
 

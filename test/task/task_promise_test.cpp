@@ -1,4 +1,4 @@
-#include "weft/task/task_promise.hpp"
+#include "weft/task/detail/task_promise.hpp"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 
 #include "test/task/agents.hpp"
 #include "test/task/tasks.hpp"
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "weft/task/transfer.hpp"
+#include "weft/task/detail/transfer.hpp"
 
 #include <gtest/gtest.h>
 

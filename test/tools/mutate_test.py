@@ -97,7 +97,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(rules.mutations_of("x.cpp", text), [])
         files = mutate.sources(ROOT, ["context"])
         self.assertNotIn(f"weft/context/switch{rules.OTHER_BACKEND}.hpp", files)
-        self.assertIn("weft/context/annotated_context.hpp", files)
+        self.assertIn("weft/context/detail/annotated_context.hpp", files)
 
     def test_what_is_told_to_a_sanitizer_is_tried_under_that_one(self):
         text = "void f() {\n    d();\n    asan.leave();\n    tsan.leave();\n    b = 1;\n}\n"

@@ -1,4 +1,4 @@
-#include "weft/unwind/unwind_code.hpp"
+#include "weft/unwind/detail/unwind_code.hpp"
 
 #include <gtest/gtest.h>
 

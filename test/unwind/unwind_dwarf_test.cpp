@@ -1,4 +1,4 @@
-#include "weft/unwind/unwind_dwarf.hpp"
+#include "weft/unwind/detail/unwind_dwarf.hpp"
 
 #include <gtest/gtest.h>
 

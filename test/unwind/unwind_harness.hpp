@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "weft/base/platform.hpp"
-#include "weft/unwind/unwind.hpp"
-#include "weft/unwind/unwind_steps.hpp"
+#include "weft/unwind/detail/unwind.hpp"
+#include "weft/unwind/detail/unwind_steps.hpp"
 
 namespace unwind_test {
 

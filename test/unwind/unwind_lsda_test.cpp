@@ -1,4 +1,4 @@
-#include "weft/unwind/unwind_lsda.hpp"
+#include "weft/unwind/detail/unwind_lsda.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/unwind/unwind_rules.hpp"
+#include "weft/unwind/detail/unwind_rules.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "weft/unwind/unwind_steps.hpp"
+#include "weft/unwind/detail/unwind_steps.hpp"
 
 #include <gtest/gtest.h>
 

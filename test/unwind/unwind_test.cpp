@@ -1,4 +1,4 @@
-#include "weft/unwind/unwind.hpp"
+#include "weft/unwind/detail/unwind.hpp"
 
 #include <alloca.h>
 #include <cxxabi.h>
@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "test/unwind/unwind_harness.hpp"
-#include "weft/unwind/unwind_rules.hpp"
+#include "weft/unwind/detail/unwind_rules.hpp"
 
 using namespace unwind_test;
 

@@ -1,4 +1,4 @@
-#include "weft/wait/end_queue.hpp"
+#include "weft/wait/detail/end_queue.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/wait/home_lock.hpp"
+#include "weft/wait/detail/home_lock.hpp"
 
 #include <gtest/gtest.h>
 

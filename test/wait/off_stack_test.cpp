@@ -1,6 +1,6 @@
 // Waits on a shared stack, for every kind of awaited object: three fibers take turns on one stack,
 // so that each is copied out while it waits, and check their locals when they are back.
-#include "weft/wait/off_stack.hpp"
+#include "weft/wait/detail/off_stack.hpp"
 
 #include <gtest/gtest.h>
 

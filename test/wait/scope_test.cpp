@@ -1,4 +1,4 @@
-#include "weft/wait/scope.hpp"
+#include "weft/wait/detail/scope.hpp"
 
 #include <gtest/gtest.h>
 

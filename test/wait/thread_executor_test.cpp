@@ -1,4 +1,4 @@
-#include "weft/wait/thread_executor.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 
 #include <gtest/gtest.h>
 

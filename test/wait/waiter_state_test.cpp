@@ -1,4 +1,4 @@
-#include "weft/wait/waiter_state.hpp"
+#include "weft/wait/detail/waiter_state.hpp"
 
 #include <gtest/gtest.h>
 

@@ -15,8 +15,8 @@
 #include "test/support/allocations.hpp"
 #include "test/wait/names.hpp"
 #include "weft/wait/await.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 #include "weft/wait/stopped.hpp"
-#include "weft/wait/thread_executor.hpp"
 
 namespace weft {
 namespace {

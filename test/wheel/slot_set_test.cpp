@@ -1,4 +1,4 @@
-#include "weft/wheel/slot_set.hpp"
+#include "weft/wheel/detail/slot_set.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/wheel/wheel_base.hpp"
+#include "weft/wheel/detail/wheel_base.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/wheel/wheel_list.hpp"
+#include "weft/wheel/detail/wheel_list.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "weft/base/line.hpp"
+#include "weft/base/detail/line.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "weft/base/asymmetric_fence.hpp"
+#include "weft/base/detail/asymmetric_fence.hpp"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,10 +6,10 @@
 #include <new>
 
 #include "weft/base/assert.hpp"
-#include "weft/base/atomic.hpp"
-#include "weft/base/pages.hpp"
-#include "weft/base/release_unused.hpp"
-#include "weft/base/system_mutex.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/pages.hpp"
+#include "weft/base/detail/release_unused.hpp"
+#include "weft/base/detail/system_mutex.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::block_lists, weft_tls_block_lists);
 

@@ -1,4 +1,4 @@
-#include "weft/base/caught_exception.hpp"
+#include "weft/base/detail/caught_exception.hpp"
 
 #if WEFT_EXCEPTIONS
 
@@ -13,7 +13,7 @@ extern const char weft_forced_unwind __asm__("_ZTIN10__cxxabiv115__forced_unwind
 namespace weft::detail {
 
 // An unwind of the unwinder's own is no exception of the runtime's: std::current_exception() has
-// nothing to say of it. A kill inside another handler is one (see unwind/unwind.hpp), of that
+// nothing to say of it. A kill inside another handler is one (see unwind/detail/unwind.hpp), of that
 // type.
 std::exception_ptr caught_exception() {
     std::exception_ptr e = std::current_exception();

@@ -1,4 +1,4 @@
-#include "weft/base/event_fd.hpp"
+#include "weft/base/detail/event_fd.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "weft/base/refusals.hpp"
+#include "weft/base/detail/refusals.hpp"
 
 namespace weft::detail {
 

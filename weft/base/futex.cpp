@@ -1,4 +1,4 @@
-#include "weft/base/futex.hpp"
+#include "weft/base/detail/futex.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

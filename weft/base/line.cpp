@@ -1,4 +1,4 @@
-#include "weft/base/line.hpp"
+#include "weft/base/detail/line.hpp"
 
 #include <unistd.h>
 

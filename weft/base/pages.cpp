@@ -1,4 +1,4 @@
-#include "weft/base/pages.hpp"
+#include "weft/base/detail/pages.hpp"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "weft/base/refusals.hpp"
+#include "weft/base/detail/refusals.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "weft/base/line.hpp"
-#include "weft/base/spin_wait.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/base/detail/spin_wait.hpp"
 
 namespace weft::detail {
 

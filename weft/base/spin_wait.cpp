@@ -1,4 +1,4 @@
-#include "weft/base/spin_wait.hpp"
+#include "weft/base/detail/spin_wait.hpp"
 
 #include <sys/syscall.h>
 #include <time.h>

@@ -19,7 +19,7 @@
 //
 // Limits: a context belongs to one agent at a time. The switch does not touch thread-local state:
 // code that migrates an agent between threads must not carry thread-local addresses across the
-// switch (base/tls.hpp). On the ucontext backend the floating-point environment always moves with
+// switch (base/detail/tls.hpp). On the ucontext backend the floating-point environment always moves with
 // the agent.
 //
 //   weft::context here, there;
@@ -31,9 +31,9 @@
 #include "weft/base/platform.hpp"
 
 #if WEFT_BACKEND_UCONTEXT
-#include "weft/context/switch_ucontext.hpp"
+#include "weft/context/detail/switch_ucontext.hpp"
 #elif WEFT_X86_64
-#include "weft/context/switch_x86_64_sysv.hpp"
+#include "weft/context/detail/switch_x86_64_sysv.hpp"
 #else
 #error "no switch for this processor: configure with WEFT_BACKEND=ucontext"
 #endif

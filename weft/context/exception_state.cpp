@@ -1,4 +1,4 @@
-#include "weft/context/exception_state.hpp"
+#include "weft/context/detail/exception_state.hpp"
 
 #include "weft/base/platform.hpp"
 

@@ -42,11 +42,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 #include "weft/base/result.hpp"
+#include "weft/coroutine/detail/resume.hpp"
+#include "weft/coroutine/detail/typed_control.hpp"
 #include "weft/coroutine/options.hpp"
-#include "weft/coroutine/resume.hpp"
-#include "weft/coroutine/typed_control.hpp"
 
 namespace weft {
 

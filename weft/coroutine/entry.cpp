@@ -1,4 +1,4 @@
-#include "weft/coroutine/entry.hpp"
+#include "weft/coroutine/detail/entry.hpp"
 
 #include <exception>
 

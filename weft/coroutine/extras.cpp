@@ -1,4 +1,4 @@
-#include "weft/coroutine/extras.hpp"
+#include "weft/coroutine/detail/extras.hpp"
 
 #include <utility>
 

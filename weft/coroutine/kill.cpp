@@ -1,10 +1,10 @@
-#include "weft/coroutine/kill.hpp"
+#include "weft/coroutine/detail/kill.hpp"
 
 #include <memory>
 #include <new>
 
-#include "weft/base/line.hpp"
-#include "weft/coroutine/life.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/coroutine/detail/life.hpp"
 
 namespace weft::detail {
 namespace {

@@ -1,9 +1,9 @@
-#include "weft/coroutine/life.hpp"
+#include "weft/coroutine/detail/life.hpp"
 
 #include <utility>
 
-#include "weft/coroutine/extras.hpp"
-#include "weft/coroutine/shared_slot.hpp"
+#include "weft/coroutine/detail/extras.hpp"
+#include "weft/coroutine/detail/shared_slot.hpp"
 #include "weft/stack/growable_stack.hpp"
 #include "weft/stack/high_water.hpp"
 

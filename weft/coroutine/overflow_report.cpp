@@ -1,9 +1,9 @@
-#include "weft/coroutine/overflow_report.hpp"
+#include "weft/coroutine/detail/overflow_report.hpp"
 
 #include <cstdint>
 
-#include "weft/coroutine/shared_slot.hpp"
-#include "weft/coroutine/thread_block.hpp"
+#include "weft/coroutine/detail/shared_slot.hpp"
+#include "weft/coroutine/detail/thread_block.hpp"
 #include "weft/stack/overflow.hpp"
 
 namespace weft::detail {

@@ -1,4 +1,4 @@
-#include "weft/coroutine/own_id.hpp"
+#include "weft/coroutine/detail/own_id.hpp"
 
 namespace weft::detail {
 namespace {

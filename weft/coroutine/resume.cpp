@@ -1,16 +1,16 @@
-#include "weft/coroutine/resume.hpp"
+#include "weft/coroutine/detail/resume.hpp"
 
 #include <exception>
 #include <new>
 #include <utility>
 
-#include "weft/coroutine/entry.hpp"
-#include "weft/coroutine/kill.hpp"
-#include "weft/coroutine/overflow_report.hpp"
-#include "weft/coroutine/shared_slot.hpp"
-#include "weft/stack/asan_stack.hpp"
-#include "weft/stack/near_stacks.hpp"
-#include "weft/stack/valgrind.hpp"
+#include "weft/coroutine/detail/entry.hpp"
+#include "weft/coroutine/detail/kill.hpp"
+#include "weft/coroutine/detail/overflow_report.hpp"
+#include "weft/coroutine/detail/shared_slot.hpp"
+#include "weft/stack/detail/asan_stack.hpp"
+#include "weft/stack/detail/near_stacks.hpp"
+#include "weft/stack/detail/valgrind.hpp"
 
 namespace weft::detail {
 

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/coroutine/entry.hpp"
-#include "weft/coroutine/shared_seats.hpp"
-#include "weft/coroutine/shared_slot.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/coroutine/detail/entry.hpp"
+#include "weft/coroutine/detail/shared_seats.hpp"
+#include "weft/coroutine/detail/shared_slot.hpp"
 #include "weft/stack/default_stacks.hpp"
-#include "weft/stack/valgrind.hpp"
+#include "weft/stack/detail/valgrind.hpp"
 
 namespace weft {
 

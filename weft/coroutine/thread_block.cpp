@@ -1,4 +1,4 @@
-#include "weft/coroutine/thread_block.hpp"
+#include "weft/coroutine/detail/thread_block.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::thread_block, weft_tls_thread);
 

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "weft/coroutine/shared_slot.hpp"
+#include "weft/coroutine/detail/shared_slot.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace weft {

@@ -34,8 +34,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/fiber/fiber_body.hpp"
-#include "weft/fiber/fiber_core.hpp"
+#include "weft/fiber/detail/fiber_body.hpp"
+#include "weft/fiber/detail/fiber_core.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/awaitable.hpp"
 #include "weft/wait/sleep.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/line.hpp"
+#include "weft/base/detail/line.hpp"
 
 namespace weft::detail {
 

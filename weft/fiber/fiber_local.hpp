@@ -23,7 +23,7 @@
 #include <functional>
 #include <type_traits>
 
-#include "weft/fiber/fiber_core.hpp"
+#include "weft/fiber/detail/fiber_core.hpp"
 
 namespace weft {
 namespace detail {

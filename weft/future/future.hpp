@@ -35,10 +35,10 @@
 #include <source_location>
 
 #include "weft/base/result.hpp"
-#include "weft/future/continuation.hpp"
-#include "weft/future/future_wait.hpp"
-#include "weft/future/limited.hpp"
-#include "weft/future/poll.hpp"
+#include "weft/future/detail/continuation.hpp"
+#include "weft/future/detail/future_wait.hpp"
+#include "weft/future/detail/limited.hpp"
+#include "weft/future/detail/poll.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

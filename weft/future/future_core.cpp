@@ -1,10 +1,10 @@
-#include "weft/future/future_core.hpp"
+#include "weft/future/detail/future_core.hpp"
 
 #include <utility>
 
 #include "weft/base/errc.hpp"
 #include "weft/base/result.hpp"
-#include "weft/future/multi_source_core.hpp"
+#include "weft/future/detail/multi_source_core.hpp"
 #include "weft/wait/stopped.hpp"
 
 namespace weft::detail {

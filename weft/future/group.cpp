@@ -1,4 +1,4 @@
-#include "weft/future/group.hpp"
+#include "weft/future/detail/group.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "weft/future/in_fiber.hpp"
+#include "weft/future/detail/in_fiber.hpp"
 
 #include <utility>
 
-#include "weft/base/tls.hpp"
+#include "weft/base/detail/tls.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/wait/context_local.hpp"
 

@@ -1,4 +1,4 @@
-#include "weft/future/limited.hpp"
+#include "weft/future/detail/limited.hpp"
 
 namespace weft::detail {
 

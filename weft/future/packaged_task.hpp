@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/caught_exception.hpp"
+#include "weft/base/detail/caught_exception.hpp"
 #include "weft/future/promise.hpp"
 
 namespace weft {

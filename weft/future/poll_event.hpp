@@ -17,10 +17,10 @@
 
 #include <mutex>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/base/list.hpp"
-#include "weft/base/spin_lock.hpp"
-#include "weft/future/multi_source_core.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/list.hpp"
+#include "weft/base/detail/spin_lock.hpp"
+#include "weft/future/detail/multi_source_core.hpp"
 
 namespace weft {
 

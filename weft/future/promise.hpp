@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/caught_exception.hpp"
+#include "weft/base/detail/caught_exception.hpp"
 #include "weft/future/future.hpp"
 #include "weft/wait/operation.hpp"
 

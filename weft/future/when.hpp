@@ -29,8 +29,8 @@
 #include <variant>
 #include <vector>
 
-#include "weft/base/caught_exception.hpp"
-#include "weft/future/group.hpp"
+#include "weft/base/detail/caught_exception.hpp"
+#include "weft/future/detail/group.hpp"
 #include "weft/future/promise.hpp"
 #include "weft/wait/awaitable.hpp"
 #include "weft/wait/when_any_result.hpp"

@@ -1,12 +1,12 @@
-#include "weft/hook/beside.hpp"
+#include "weft/hook/detail/beside.hpp"
 
 #include <time.h>
 
 #include <chrono>
 
-#include "weft/base/line.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/readiness.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/readiness.hpp"
 
 namespace weft::hook {
 

@@ -1,11 +1,11 @@
-#include "weft/hook/blocked.hpp"
+#include "weft/hook/detail/blocked.hpp"
 
 #include <dlfcn.h>
 
 #include <chrono>
 
-#include "weft/base/line.hpp"
-#include "weft/hook/fiber_errno.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/hook/detail/fiber_errno.hpp"
 #include "weft/hook/hook.hpp"
 
 namespace weft::hook {

@@ -1,8 +1,8 @@
-#include "weft/hook/calls.hpp"
+#include "weft/hook/detail/calls.hpp"
 
 #include <dlfcn.h>
 
-#include "weft/base/line.hpp"
+#include "weft/base/detail/line.hpp"
 
 namespace weft::hook::real {
 

@@ -8,12 +8,12 @@
 #include <cerrno>
 #include <limits>
 
-#include "weft/hook/blocked.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/libc_mutex.hpp"
-#include "weft/hook/offloaded_call.hpp"
-#include "weft/hook/parking_lot.hpp"
+#include "weft/hook/detail/blocked.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
+#include "weft/hook/detail/parking_lot.hpp"
 #include "weft/sched/blocking.hpp"
 #include "weft/wait/shield.hpp"
 

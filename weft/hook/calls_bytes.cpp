@@ -10,12 +10,12 @@
 #include <mutex>
 #include <string_view>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/device.hpp"
-#include "weft/hook/file_call.hpp"
-#include "weft/hook/iov_cursor.hpp"
-#include "weft/hook/transfer.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/device.hpp"
+#include "weft/hook/detail/file_call.hpp"
+#include "weft/hook/detail/iov_cursor.hpp"
+#include "weft/hook/detail/transfer.hpp"
 
 namespace weft::hook::in_fiber {
 namespace {

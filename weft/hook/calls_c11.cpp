@@ -7,10 +7,10 @@
 
 #include <cerrno>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/fiber_keys.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/readiness.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/fiber_keys.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/readiness.hpp"
 
 namespace weft::hook {
 namespace {

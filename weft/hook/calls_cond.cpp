@@ -22,14 +22,14 @@
 #include <cerrno>
 #include <chrono>
 
-#include "weft/base/line.hpp"
-#include "weft/hook/blocked.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/libc_mutex.hpp"
-#include "weft/hook/parking_lot.hpp"
-#include "weft/hook/stops.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/hook/detail/blocked.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
+#include "weft/hook/detail/parking_lot.hpp"
+#include "weft/hook/detail/stops.hpp"
 
 namespace weft::hook {
 namespace {

@@ -7,11 +7,11 @@
 #include <chrono>
 #include <mutex>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/device.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/transfer.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/device.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/transfer.hpp"
 
 namespace weft::hook {
 namespace {

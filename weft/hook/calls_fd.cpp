@@ -7,14 +7,14 @@
 #include <cerrno>
 #include <new>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/device.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/offloaded_call.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/hook/record_lock.hpp"
-#include "weft/hook/turn_budget.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/device.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/hook/detail/record_lock.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 #include "weft/wait/shield.hpp"
 
 #if !defined(CLOSE_RANGE_UNSHARE)

@@ -1,7 +1,7 @@
 // Calls on open files, which wait for their disk only with options::files (file_call.hpp).
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/file_call.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/file_call.hpp"
 
 namespace weft::hook {
 

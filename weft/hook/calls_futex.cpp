@@ -26,12 +26,12 @@
 #include <cstdint>
 #include <limits>
 
-#include "weft/base/asymmetric_fence.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/readable.hpp"
-#include "weft/hook/shared_child.hpp"
-#include "weft/hook/timed_park.hpp"
+#include "weft/base/detail/asymmetric_fence.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/readable.hpp"
+#include "weft/hook/detail/shared_child.hpp"
+#include "weft/hook/detail/timed_park.hpp"
 
 namespace weft::hook {
 namespace {

@@ -25,10 +25,10 @@
 #include <exception>
 #include <limits>
 
-#include "weft/base/line.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/parking_lot.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/parking_lot.hpp"
 
 namespace weft::hook {
 namespace {

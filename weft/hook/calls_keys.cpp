@@ -11,9 +11,9 @@
 #include <new>
 
 #include "weft/fiber/fiber_local.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/fiber_keys.hpp"
-#include "weft/hook/in_process.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/fiber_keys.hpp"
+#include "weft/hook/detail/in_process.hpp"
 
 namespace weft::hook {
 namespace {

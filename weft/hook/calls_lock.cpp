@@ -9,13 +9,13 @@
 #include <chrono>
 #include <new>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/interruption.hpp"
-#include "weft/hook/offloaded_call.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/hook/record_lock.hpp"
-#include "weft/hook/turn_budget.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/interruption.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/hook/detail/record_lock.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 
 namespace weft::hook {
 namespace {

@@ -9,11 +9,11 @@
 #include <cstdlib>
 #include <span>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/readable.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/hook/turn_budget.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/readable.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 
 namespace weft::hook {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <cerrno>
 
-#include "weft/hook/beside.hpp"
-#include "weft/hook/blocked.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/libc_mutex.hpp"
+#include "weft/hook/detail/beside.hpp"
+#include "weft/hook/detail/blocked.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
 
 namespace weft::hook {
 namespace {

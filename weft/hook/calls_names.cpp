@@ -12,9 +12,9 @@
 #include <new>
 
 #include "weft/fiber/fiber_local.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/host_entry.hpp"
-#include "weft/hook/offloaded_call.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/host_entry.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
 #include "weft/io/resolver.hpp"
 
 namespace weft::hook::in_fiber {

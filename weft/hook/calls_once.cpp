@@ -10,12 +10,12 @@
 #include <limits>
 #include <mutex>
 
-#include "weft/base/futex.hpp"
-#include "weft/hook/blocked.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/libc_mutex.hpp"
-#include "weft/hook/parking_lot.hpp"
+#include "weft/base/detail/futex.hpp"
+#include "weft/hook/detail/blocked.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
+#include "weft/hook/detail/parking_lot.hpp"
 
 namespace weft::hook {
 namespace {

@@ -10,14 +10,14 @@
 #include <cstring>
 #include <new>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/fifo.hpp"
-#include "weft/hook/file_call.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/offloaded_call.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/hook/stdio_lock.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/fifo.hpp"
+#include "weft/hook/detail/file_call.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/hook/detail/stdio_lock.hpp"
 
 namespace weft::hook {
 namespace {

@@ -14,14 +14,14 @@
 #include <span>
 #include <utility>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/fiber/fiber_core.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/masked_poll.hpp"
-#include "weft/hook/proc_field.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/hook/several.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/fiber/detail/fiber_core.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/masked_poll.hpp"
+#include "weft/hook/detail/proc_field.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/hook/detail/several.hpp"
 #include "weft/wait/flow.hpp"
 
 namespace weft::hook::in_fiber {

@@ -11,13 +11,13 @@
 #include <cstring>
 #include <new>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/child_watch.hpp"
-#include "weft/hook/fd_table.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/offloaded_call.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/hook/turn_budget.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/child_watch.hpp"
+#include "weft/hook/detail/fd_table.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 
 namespace weft::hook::in_fiber {
 namespace {

@@ -21,14 +21,14 @@
 #include <chrono>
 #include <limits>
 
-#include "weft/base/asymmetric_fence.hpp"
-#include "weft/hook/beside.hpp"
-#include "weft/hook/blocked.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/libc_mutex.hpp"
-#include "weft/hook/timed_park.hpp"
-#include "weft/hook/turn_budget.hpp"
+#include "weft/base/detail/asymmetric_fence.hpp"
+#include "weft/hook/detail/beside.hpp"
+#include "weft/hook/detail/blocked.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
+#include "weft/hook/detail/timed_park.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 
 namespace weft::hook {
 namespace {

@@ -11,11 +11,11 @@
 
 #include <cerrno>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/own_self.hpp"
-#include "weft/hook/turn_budget.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/own_self.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 
 namespace weft::hook {
 namespace {

@@ -16,18 +16,18 @@
 #include <cstdint>
 #include <cstring>
 
-#include "weft/base/atomic.hpp"
-#include "weft/hook/bell.hpp"
-#include "weft/hook/blocked.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/interruption.hpp"
-#include "weft/hook/libc_mutex.hpp"
-#include "weft/hook/opening.hpp"
-#include "weft/hook/stops.hpp"
-#include "weft/hook/timed_park.hpp"
-#include "weft/hook/turn_budget.hpp"
-#include "weft/sched/detached_thread.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/hook/detail/bell.hpp"
+#include "weft/hook/detail/blocked.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/interruption.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
+#include "weft/hook/detail/opening.hpp"
+#include "weft/hook/detail/stops.hpp"
+#include "weft/hook/detail/timed_park.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
+#include "weft/sched/detail/detached_thread.hpp"
 
 namespace weft::hook {
 namespace {

@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <chrono>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/readable.hpp"
-#include "weft/hook/readiness.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/readable.hpp"
+#include "weft/hook/detail/readiness.hpp"
 #include "weft/wait/flow.hpp"
 
 namespace weft::hook::in_fiber {

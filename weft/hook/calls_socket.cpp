@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/device.hpp"
-#include "weft/hook/iov_cursor.hpp"
-#include "weft/hook/transfer.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/device.hpp"
+#include "weft/hook/detail/iov_cursor.hpp"
+#include "weft/hook/detail/transfer.hpp"
 
 namespace weft::hook::in_fiber {
 namespace {

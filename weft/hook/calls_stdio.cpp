@@ -3,10 +3,10 @@
 
 #include <cerrno>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/stdio_lock.hpp"
-#include "weft/hook/stdio_waits.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/stdio_lock.hpp"
+#include "weft/hook/detail/stdio_waits.hpp"
 
 namespace weft::hook::everywhere {
 

@@ -25,13 +25,13 @@
 #include <limits>
 #include <new>
 
-#include "weft/hook/blocked.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/libc_mutex.hpp"
-#include "weft/hook/offloaded_call.hpp"
-#include "weft/hook/timed_park.hpp"
+#include "weft/hook/detail/blocked.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
+#include "weft/hook/detail/timed_park.hpp"
 
 namespace weft::hook::in_fiber {
 namespace {

@@ -3,7 +3,7 @@
 // message finds the wait there: no order between the two words is relied on. One lock guards the
 // list of records.
 
-#include "weft/hook/cancellation.hpp"
+#include "weft/hook/detail/cancellation.hpp"
 
 #include <setjmp.h>
 #include <unwind.h>
@@ -15,13 +15,13 @@
 #include <mutex>
 #include <new>
 
-#include "weft/base/spin_lock.hpp"
+#include "weft/base/detail/spin_lock.hpp"
 #include "weft/fiber/fiber_local.hpp"
-#include "weft/hook/interruption.hpp"
-#include "weft/hook/libc_mutex.hpp"
-#include "weft/hook/own_self.hpp"
-#include "weft/hook/stops.hpp"
-#include "weft/hook/turn_budget.hpp"
+#include "weft/hook/detail/interruption.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
+#include "weft/hook/detail/own_self.hpp"
+#include "weft/hook/detail/stops.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/waiter.hpp"
 

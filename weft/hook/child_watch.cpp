@@ -1,4 +1,4 @@
-#include "weft/hook/child_watch.hpp"
+#include "weft/hook/detail/child_watch.hpp"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -8,15 +8,15 @@
 #include <mutex>
 #include <new>
 
-#include "weft/base/spin_lock.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/interruption.hpp"
-#include "weft/hook/opening.hpp"
-#include "weft/hook/pin.hpp"
-#include "weft/hook/stops.hpp"
-#include "weft/sched/detached_thread.hpp"
+#include "weft/base/detail/spin_lock.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/interruption.hpp"
+#include "weft/hook/detail/opening.hpp"
+#include "weft/hook/detail/pin.hpp"
+#include "weft/hook/detail/stops.hpp"
+#include "weft/sched/detail/detached_thread.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/wait_queue.hpp"
 

@@ -1,4 +1,4 @@
-#include "weft/hook/device.hpp"
+#include "weft/hook/detail/device.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,12 +15,12 @@
 #include <mutex>
 #include <new>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/hook/fd_table.hpp"
-#include "weft/hook/iov_cursor.hpp"
-#include "weft/hook/proc_field.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/hook/transfer.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/hook/detail/fd_table.hpp"
+#include "weft/hook/detail/iov_cursor.hpp"
+#include "weft/hook/detail/proc_field.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/hook/detail/transfer.hpp"
 
 namespace weft::hook {
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/hook/fd_table.hpp"
+#include "weft/hook/detail/fd_table.hpp"
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -10,9 +10,9 @@
 #include <cstdio>
 #include <string_view>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/number_table.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/number_table.hpp"
 
 namespace weft::hook {
 namespace {

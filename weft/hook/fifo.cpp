@@ -1,4 +1,4 @@
-#include "weft/hook/fifo.hpp"
+#include "weft/hook/detail/fifo.hpp"
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/readiness.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/readiness.hpp"
 
 namespace weft::hook {
 namespace {

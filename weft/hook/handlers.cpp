@@ -1,11 +1,11 @@
-#include "weft/hook/handlers.hpp"
+#include "weft/hook/detail/handlers.hpp"
 
 #include <cerrno>
 
-#include "weft/base/atomic.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/interruption.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/interruption.hpp"
 
 namespace weft::hook {
 namespace {

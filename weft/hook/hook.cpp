@@ -2,8 +2,8 @@
 
 #include <dlfcn.h>
 
-#include "weft/base/line.hpp"
-#include "weft/hook/symbols.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/hook/detail/symbols.hpp"
 
 namespace weft::hook {
 

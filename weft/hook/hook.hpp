@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "weft/base/clock.hpp"
-#include "weft/hook/in_process.hpp"
+#include "weft/hook/detail/in_process.hpp"
 
 namespace weft::hook {
 

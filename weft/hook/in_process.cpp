@@ -1,17 +1,17 @@
-#include "weft/hook/in_process.hpp"
+#include "weft/hook/detail/in_process.hpp"
 
 #include <pthread.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
-#include "weft/base/line.hpp"
-#include "weft/hook/fiber_keys.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/hook/detail/fiber_keys.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
+#include "weft/hook/detail/opening.hpp"
+#include "weft/hook/detail/stops.hpp"
 #include "weft/hook/hook.hpp"
-#include "weft/hook/libc_mutex.hpp"
-#include "weft/hook/offloaded_call.hpp"
-#include "weft/hook/opening.hpp"
-#include "weft/hook/stops.hpp"
 
 namespace weft::hook {
 

@@ -1,4 +1,4 @@
-#include "weft/hook/interruption.hpp"
+#include "weft/hook/detail/interruption.hpp"
 
 #include <dlfcn.h>
 #include <linux/futex.h>
@@ -11,10 +11,10 @@
 #include <mutex>
 #include <new>
 
-#include "weft/base/spin_lock.hpp"
-#include "weft/base/tls.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/sched/detached_thread.hpp"
+#include "weft/base/detail/spin_lock.hpp"
+#include "weft/base/detail/tls.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/sched/detail/detached_thread.hpp"
 #include "weft/wait/waiter.hpp"
 
 namespace weft::detail {

@@ -1,4 +1,4 @@
-#include "weft/hook/libc_mutex.hpp"
+#include "weft/hook/detail/libc_mutex.hpp"
 
 #include <sys/single_threaded.h>
 #include <sys/syscall.h>
@@ -12,17 +12,17 @@
 #include <new>
 #include <utility>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/base/futex.hpp"
-#include "weft/base/spin_lock.hpp"
-#include "weft/base/tls.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/futex.hpp"
+#include "weft/base/detail/spin_lock.hpp"
+#include "weft/base/detail/tls.hpp"
 #include "weft/fiber/fiber_local.hpp"
-#include "weft/hook/beside.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/owner_death.hpp"
-#include "weft/hook/parking_lot.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/hook/turn_budget.hpp"
+#include "weft/hook/detail/beside.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/owner_death.hpp"
+#include "weft/hook/detail/parking_lot.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 
 // The system's id of the thread, by which libc identifies the owner of a mutex; 0: not queried yet.
 // A child that was forked behind the hooks has its parent's: it locks no mutex of a kind whose

@@ -1,6 +1,6 @@
 // Model: none, its one shared word is set once.
 
-#include "weft/hook/masked_poll.hpp"
+#include "weft/hook/detail/masked_poll.hpp"
 
 #include <sys/eventfd.h>
 
@@ -11,9 +11,9 @@
 #include <memory>
 #include <new>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/interruption.hpp"
-#include "weft/hook/offloaded_call.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/interruption.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
 
 namespace weft::hook {
 namespace {

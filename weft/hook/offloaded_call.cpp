@@ -1,4 +1,4 @@
-#include "weft/hook/offloaded_call.hpp"
+#include "weft/hook/detail/offloaded_call.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -7,12 +7,12 @@
 #include <new>
 #include <utility>
 
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/opening.hpp"
-#include "weft/hook/pin.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/hook/stops.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/opening.hpp"
+#include "weft/hook/detail/pin.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/hook/detail/stops.hpp"
 #include "weft/io/resolver.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"

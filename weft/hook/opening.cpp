@@ -1,4 +1,4 @@
-#include "weft/hook/opening.hpp"
+#include "weft/hook/detail/opening.hpp"
 
 #include <sys/stat.h>
 
@@ -6,13 +6,13 @@
 #include <mutex>
 #include <new>
 
-#include "weft/base/spin_lock.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/fd_table.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/number_table.hpp"
-#include "weft/hook/stops.hpp"
-#include "weft/hook/turn_budget.hpp"
+#include "weft/base/detail/spin_lock.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/fd_table.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/number_table.hpp"
+#include "weft/hook/detail/stops.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 #include "weft/io/io_driver.hpp"
 
 namespace weft::hook {

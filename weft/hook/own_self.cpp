@@ -1,7 +1,7 @@
-#include "weft/hook/own_self.hpp"
+#include "weft/hook/detail/own_self.hpp"
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
 
 namespace weft::hook {
 

@@ -1,4 +1,4 @@
-#include "weft/hook/owner_death.hpp"
+#include "weft/hook/detail/owner_death.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/hook/calls.hpp"
+#include "weft/hook/detail/calls.hpp"
 
 namespace weft::hook {
 

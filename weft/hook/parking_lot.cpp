@@ -1,4 +1,4 @@
-#include "weft/hook/parking_lot.hpp"
+#include "weft/hook/detail/parking_lot.hpp"
 
 #include <pthread.h>
 #include <unwind.h>
@@ -12,16 +12,16 @@
 #include <string_view>
 #include <utility>
 
+#include "weft/base/detail/line.hpp"
 #include "weft/base/errno.hpp"
-#include "weft/base/line.hpp"
-#include "weft/hook/beside.hpp"
-#include "weft/hook/blocked.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/pin.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/hook/turn_budget.hpp"
-#include "weft/unwind/unwind.hpp"
+#include "weft/hook/detail/beside.hpp"
+#include "weft/hook/detail/blocked.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/pin.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
+#include "weft/unwind/detail/unwind.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"
 

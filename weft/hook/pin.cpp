@@ -1,6 +1,6 @@
-#include "weft/hook/pin.hpp"
+#include "weft/hook/detail/pin.hpp"
 
-#include "weft/base/line.hpp"
+#include "weft/base/detail/line.hpp"
 #include "weft/hook/hook.hpp"
 
 namespace weft::hook {

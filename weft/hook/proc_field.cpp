@@ -1,11 +1,11 @@
-#include "weft/hook/proc_field.hpp"
+#include "weft/hook/detail/proc_field.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
-#include "weft/hook/calls.hpp"
+#include "weft/hook/detail/calls.hpp"
 
 namespace weft::hook {
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/hook/readiness.hpp"
+#include "weft/hook/detail/readiness.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,15 +8,15 @@
 
 #include "weft/base/errc.hpp"
 #include "weft/fiber/fiber.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/fd_table.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/opening.hpp"
-#include "weft/hook/pin.hpp"
-#include "weft/hook/stops.hpp"
-#include "weft/hook/turn_budget.hpp"
-#include "weft/io/io_operation.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/fd_table.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/opening.hpp"
+#include "weft/hook/detail/pin.hpp"
+#include "weft/hook/detail/stops.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
+#include "weft/io/detail/io_operation.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"
 

@@ -1,15 +1,15 @@
-#include "weft/hook/several.hpp"
+#include "weft/hook/detail/several.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <memory>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/opening.hpp"
-#include "weft/hook/pin.hpp"
-#include "weft/hook/stops.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/opening.hpp"
+#include "weft/hook/detail/pin.hpp"
+#include "weft/hook/detail/stops.hpp"
 #include "weft/io/io_driver.hpp"
 #include "weft/wait/await.hpp"
 

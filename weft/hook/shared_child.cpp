@@ -1,9 +1,9 @@
-#include "weft/hook/shared_child.hpp"
+#include "weft/hook/detail/shared_child.hpp"
 
 #include <pthread.h>
 #include <unistd.h>
 
-#include "weft/hook/calls.hpp"
+#include "weft/hook/detail/calls.hpp"
 
 #if defined(__x86_64__) && !WEFT_BACKEND_UCONTEXT
 #define WEFT_SEES_SHARED_CHILDREN 1

@@ -1,11 +1,11 @@
-#include "weft/hook/signal_watch.hpp"
+#include "weft/hook/detail/signal_watch.hpp"
 
 #include <sys/signalfd.h>
 
 #include <algorithm>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/opening.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/opening.hpp"
 
 namespace weft::hook {
 

@@ -1,4 +1,4 @@
-#include "weft/hook/stdio_lock.hpp"
+#include "weft/hook/detail/stdio_lock.hpp"
 
 #include <pthread.h>
 
@@ -6,11 +6,11 @@
 #include <mutex>
 #include <new>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/base/spin_lock.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/parking_lot.hpp"
-#include "weft/hook/stdio_waits.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/spin_lock.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/parking_lot.hpp"
+#include "weft/hook/detail/stdio_waits.hpp"
 
 namespace weft::hook {
 namespace {

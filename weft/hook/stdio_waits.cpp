@@ -1,4 +1,4 @@
-#include "weft/hook/stdio_waits.hpp"
+#include "weft/hook/detail/stdio_waits.hpp"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -9,10 +9,10 @@
 #include <mutex>
 #include <new>
 
-#include "weft/base/atomic.hpp"
-#include "weft/base/spin_lock.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/in_process.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/spin_lock.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/in_process.hpp"
 
 namespace weft::hook {
 

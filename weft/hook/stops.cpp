@@ -1,4 +1,4 @@
-#include "weft/hook/stops.hpp"
+#include "weft/hook/detail/stops.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -9,12 +9,12 @@
 #include <cstring>
 #include <string_view>
 
-#include "weft/base/line.hpp"
-#include "weft/hook/calls.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/readiness.hpp"
-#include "weft/unwind/unwind.hpp"
-#include "weft/unwind/unwind_rules.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/readiness.hpp"
+#include "weft/unwind/detail/unwind.hpp"
+#include "weft/unwind/detail/unwind_rules.hpp"
 
 namespace weft::hook {
 namespace {

@@ -1,14 +1,14 @@
 // The symbols that replace libc's: each function here has one name for C++, and libc's for the
 // linker, so that it does not conflict with the declarations of libc's headers.
 
-#include "weft/hook/symbols.hpp"
+#include "weft/hook/detail/symbols.hpp"
 
 #include <cstdarg>
 #include <type_traits>
 
-#include "weft/hook/calls.hpp"
-#include "weft/hook/cancellation.hpp"
-#include "weft/hook/in_process.hpp"
+#include "weft/hook/detail/calls.hpp"
+#include "weft/hook/detail/cancellation.hpp"
+#include "weft/hook/detail/in_process.hpp"
 
 namespace weft::hook {
 namespace symbol {

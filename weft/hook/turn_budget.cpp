@@ -1,11 +1,11 @@
-#include "weft/hook/turn_budget.hpp"
+#include "weft/hook/detail/turn_budget.hpp"
 
 #include "weft/base/platform.hpp"
-#include "weft/hook/fd_table.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/interruption.hpp"
-#include "weft/hook/opening.hpp"
-#include "weft/hook/readiness.hpp"
+#include "weft/hook/detail/fd_table.hpp"
+#include "weft/hook/detail/in_process.hpp"
+#include "weft/hook/detail/interruption.hpp"
+#include "weft/hook/detail/opening.hpp"
+#include "weft/hook/detail/readiness.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::hook::turn_account, weft_tls_turn_account);
 

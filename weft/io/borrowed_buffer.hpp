@@ -17,7 +17,7 @@
 #include <span>
 #include <utility>
 
-#include "weft/io/buffer_pool.hpp"
+#include "weft/io/detail/buffer_pool.hpp"
 
 namespace weft {
 

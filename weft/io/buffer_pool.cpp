@@ -1,4 +1,4 @@
-#include "weft/io/buffer_pool.hpp"
+#include "weft/io/detail/buffer_pool.hpp"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "weft/io/child_exit_fd.hpp"
+#include "weft/io/detail/child_exit_fd.hpp"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "weft/io/child_start.hpp"
+#include "weft/io/detail/child_start.hpp"
 
 #include <sched.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <new>
 
+#include "weft/base/detail/refusals.hpp"
 #include "weft/base/platform.hpp"
-#include "weft/base/refusals.hpp"
 
 namespace weft::detail {
 namespace {

@@ -1,10 +1,10 @@
-#include "weft/io/connect.hpp"
+#include "weft/io/detail/connect.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include "weft/io/socket.hpp"
+#include "weft/io/detail/socket.hpp"
 
 namespace weft::detail {
 

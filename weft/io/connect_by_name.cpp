@@ -1,4 +1,4 @@
-#include "weft/io/connect_by_name.hpp"
+#include "weft/io/detail/connect_by_name.hpp"
 
 #include <algorithm>
 #include <new>

@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "weft/io/datagram_batch.hpp"
+#include "weft/io/detail/io_operation.hpp"
+#include "weft/io/detail/socket.hpp"
 #include "weft/io/endpoint.hpp"
-#include "weft/io/io_operation.hpp"
-#include "weft/io/socket.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

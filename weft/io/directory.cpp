@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "weft/base/errc.hpp"
-#include "weft/io/c_string.hpp"
-#include "weft/io/socket.hpp"
+#include "weft/io/detail/c_string.hpp"
+#include "weft/io/detail/socket.hpp"
 
 namespace weft {
 namespace detail {

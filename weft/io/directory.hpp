@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/io/descriptor.hpp"
+#include "weft/io/detail/descriptor.hpp"
 #include "weft/io/paths.hpp"
 
 namespace weft {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <new>
 
-#include "weft/io/c_string.hpp"
-#include "weft/io/socket.hpp"
+#include "weft/io/detail/c_string.hpp"
+#include "weft/io/detail/socket.hpp"
 
 namespace weft {
 namespace {

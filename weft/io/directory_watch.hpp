@@ -27,7 +27,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/io/io_operation.hpp"
+#include "weft/io/detail/io_operation.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

@@ -1,4 +1,4 @@
-#include "weft/io/dns_query.hpp"
+#include "weft/io/detail/dns_query.hpp"
 
 #include "weft/base/errno.hpp"
 #include "weft/base/platform.hpp"
@@ -36,7 +36,7 @@ void dns_query::cancel() noexcept {}
 #include <climits>
 #include <new>
 
-#include "weft/io/descriptor.hpp"
+#include "weft/io/detail/descriptor.hpp"
 #include "weft/io/endpoint.hpp"
 #include "weft/io/io_driver.hpp"
 #include "weft/io/resolver.hpp"

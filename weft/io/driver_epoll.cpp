@@ -1,4 +1,4 @@
-#include "weft/io/driver_epoll.hpp"
+#include "weft/io/detail/driver_epoll.hpp"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -9,9 +9,9 @@
 #include <climits>
 #include <cstdint>
 
+#include "weft/base/detail/system_error.hpp"
 #include "weft/base/platform.hpp"
-#include "weft/base/system_error.hpp"
-#include "weft/io/descriptor.hpp"
+#include "weft/io/detail/descriptor.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/io/driver_poll.hpp"
+#include "weft/io/detail/driver_poll.hpp"
 
 #include <poll.h>
 
@@ -8,7 +8,7 @@
 #include <climits>
 #include <new>
 
-#include "weft/io/descriptor.hpp"
+#include "weft/io/detail/descriptor.hpp"
 
 namespace weft {
 namespace {

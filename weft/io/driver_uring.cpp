@@ -29,14 +29,14 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 #include <utility>
 
 #include "weft/base/assert.hpp"
-#include "weft/base/event_fd.hpp"
-#include "weft/base/refusals.hpp"
-#include "weft/io/buffer_pool.hpp"
-#include "weft/io/descriptor.hpp"
-#include "weft/io/io_request.hpp"
-#include "weft/io/ring_endings.hpp"
-#include "weft/io/uring_accepts.hpp"
-#include "weft/io/wakeup_fd.hpp"
+#include "weft/base/detail/event_fd.hpp"
+#include "weft/base/detail/refusals.hpp"
+#include "weft/io/detail/buffer_pool.hpp"
+#include "weft/io/detail/descriptor.hpp"
+#include "weft/io/detail/io_request.hpp"
+#include "weft/io/detail/ring_endings.hpp"
+#include "weft/io/detail/uring_accepts.hpp"
+#include "weft/io/detail/wakeup_fd.hpp"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "weft/io/c_string.hpp"
+#include "weft/io/detail/c_string.hpp"
 
 namespace weft {
 

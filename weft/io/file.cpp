@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <new>
 
-#include "weft/io/c_string.hpp"
+#include "weft/io/detail/c_string.hpp"
 
 namespace weft {
 namespace detail {

@@ -48,7 +48,7 @@
 #include <utility>
 
 #include "weft/base/errc.hpp"
-#include "weft/io/io_operation.hpp"
+#include "weft/io/detail/io_operation.hpp"
 #include "weft/io/stream.hpp"
 #include "weft/sched/blocking.hpp"
 #include "weft/wait/await.hpp"

@@ -7,14 +7,14 @@
 #include <new>
 #include <system_error>
 
-#include "weft/base/atomic.hpp"
-#include "weft/base/line.hpp"
-#include "weft/io/buffer_pool.hpp"
-#include "weft/io/descriptor.hpp"
-#include "weft/io/driver_epoll.hpp"
-#include "weft/io/driver_poll.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/io/detail/buffer_pool.hpp"
+#include "weft/io/detail/descriptor.hpp"
+#include "weft/io/detail/driver_epoll.hpp"
+#include "weft/io/detail/driver_poll.hpp"
 #include "weft/io/driver_uring.hpp"
-#include "weft/sched/detached_thread.hpp"
+#include "weft/sched/detail/detached_thread.hpp"
 
 namespace weft {
 

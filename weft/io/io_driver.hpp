@@ -18,9 +18,9 @@
 #include <memory>
 #include <system_error>
 
-#include "weft/base/atomic.hpp"
-#include "weft/base/spin_wait.hpp"
-#include "weft/io/descriptor.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/spin_wait.hpp"
+#include "weft/io/detail/descriptor.hpp"
 #include "weft/sched/driver.hpp"
 #include "weft/wait/flow.hpp"
 
@@ -130,7 +130,7 @@ enum class io_kind : std::uint8_t {
 // A driver for a loop or a worker. If the system refuses io_uring it is an epoll driver, and if it
 // refuses that, a poll driver; standard error reports that once. Throws bad_alloc, and system_error
 // if no descriptor is left, or not even eventfd is allowed. A refusal later, in a sleep or a wake,
-// is tried again or ends the program (base/refusals.hpp).
+// is tried again or ends the program (base/detail/refusals.hpp).
 std::unique_ptr<io_driver> make_io_driver(io_kind kind = io_kind::automatic);
 
 namespace detail {

@@ -1,11 +1,11 @@
-#include "weft/io/io_entry.hpp"
+#include "weft/io/detail/io_entry.hpp"
 
 #include <cerrno>
 #include <mutex>
 #include <system_error>
 
+#include "weft/base/detail/spin_wait.hpp"
 #include "weft/base/platform.hpp"
-#include "weft/base/spin_wait.hpp"
 #include "weft/io/io_driver.hpp"
 
 namespace weft::detail {

@@ -1,12 +1,12 @@
-#include "weft/io/io_operation.hpp"
+#include "weft/io/detail/io_operation.hpp"
 
 #include <cerrno>
 #include <chrono>
 #include <utility>
 
 #include "weft/base/errc.hpp"
-#include "weft/io/prefetched_accepts.hpp"
-#include "weft/io/reserve_fd.hpp"
+#include "weft/io/detail/prefetched_accepts.hpp"
+#include "weft/io/detail/reserve_fd.hpp"
 
 namespace weft::detail {
 

@@ -1,4 +1,4 @@
-#include "weft/io/io_request.hpp"
+#include "weft/io/detail/io_request.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,11 +10,11 @@
 #include <mutex>
 #include <utility>
 
-#include "weft/io/buffer_pool.hpp"
 #include "weft/io/datagram_batch.hpp"
+#include "weft/io/detail/buffer_pool.hpp"
+#include "weft/io/detail/prefetched_accepts.hpp"
+#include "weft/io/detail/write_nosignal.hpp"
 #include "weft/io/io_driver.hpp"
-#include "weft/io/prefetched_accepts.hpp"
-#include "weft/io/write_nosignal.hpp"
 
 namespace weft::detail {
 namespace {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "weft/io/c_string.hpp"
+#include "weft/io/detail/c_string.hpp"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "weft/io/socket.hpp"
+#include "weft/io/detail/socket.hpp"
 
 namespace weft::detail {
 

@@ -13,7 +13,7 @@
 #include <source_location>
 #include <utility>
 
-#include "weft/io/reserve_fd.hpp"
+#include "weft/io/detail/reserve_fd.hpp"
 #include "weft/io/stream.hpp"
 
 namespace weft {

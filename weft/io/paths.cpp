@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "weft/io/c_string.hpp"
+#include "weft/io/detail/c_string.hpp"
 
 namespace weft::detail {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <sys/socket.h>
 
-#include "weft/io/socket.hpp"
+#include "weft/io/detail/socket.hpp"
 
 namespace weft::detail {
 

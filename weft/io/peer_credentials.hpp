@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "weft/base/result.hpp"
-#include "weft/io/descriptor.hpp"
+#include "weft/io/detail/descriptor.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "weft/io/prefetched_accepts.hpp"
+#include "weft/io/detail/prefetched_accepts.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -15,9 +15,9 @@
 #include <string_view>
 
 #include "weft/base/errno.hpp"
-#include "weft/io/c_string.hpp"
-#include "weft/io/child_exit_fd.hpp"
-#include "weft/io/child_start.hpp"
+#include "weft/io/detail/c_string.hpp"
+#include "weft/io/detail/child_exit_fd.hpp"
+#include "weft/io/detail/child_start.hpp"
 #include "weft/io/owned_number.hpp"
 #include "weft/wait/shield.hpp"
 

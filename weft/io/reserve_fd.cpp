@@ -1,4 +1,4 @@
-#include "weft/io/reserve_fd.hpp"
+#include "weft/io/detail/reserve_fd.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>

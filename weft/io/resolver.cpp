@@ -14,10 +14,10 @@
 #include <new>
 #include <utility>
 
-#include "weft/base/line.hpp"
-#include "weft/base/system_mutex.hpp"
-#include "weft/io/c_string.hpp"
-#include "weft/io/dns_query.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/base/detail/system_mutex.hpp"
+#include "weft/io/detail/c_string.hpp"
+#include "weft/io/detail/dns_query.hpp"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <mutex>
 
-#include "weft/base/system_mutex.hpp"
+#include "weft/base/detail/system_mutex.hpp"
 
 namespace weft {
 namespace {

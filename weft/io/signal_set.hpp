@@ -33,7 +33,7 @@
 #include <utility>
 
 #include "weft/base/result.hpp"
-#include "weft/io/io_operation.hpp"
+#include "weft/io/detail/io_operation.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

@@ -1,4 +1,4 @@
-#include "weft/io/socket.hpp"
+#include "weft/io/detail/socket.hpp"
 
 #include <sys/socket.h>
 

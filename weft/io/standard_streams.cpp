@@ -11,7 +11,7 @@
 #include <new>
 #include <utility>
 
-#include "weft/base/line.hpp"
+#include "weft/base/detail/line.hpp"
 
 namespace weft {
 namespace {

@@ -45,11 +45,11 @@
 #include "weft/base/platform.hpp"
 #include "weft/io/borrowed_buffer.hpp"
 #include "weft/io/buffer_list.hpp"
+#include "weft/io/detail/io_operation.hpp"
+#include "weft/io/detail/socket.hpp"
+#include "weft/io/detail/stream_core.hpp"
+#include "weft/io/detail/stream_transfer.hpp"
 #include "weft/io/endpoint.hpp"
-#include "weft/io/io_operation.hpp"
-#include "weft/io/socket.hpp"
-#include "weft/io/stream_core.hpp"
-#include "weft/io/stream_transfer.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

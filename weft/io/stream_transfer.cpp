@@ -1,4 +1,4 @@
-#include "weft/io/stream_transfer.hpp"
+#include "weft/io/detail/stream_transfer.hpp"
 
 #include "weft/base/errc.hpp"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "weft/io/socket.hpp"
+#include "weft/io/detail/socket.hpp"
 
 namespace weft {
 

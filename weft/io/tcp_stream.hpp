@@ -10,7 +10,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "weft/io/connect_by_name.hpp"
+#include "weft/io/detail/connect_by_name.hpp"
 #include "weft/io/stream_halves.hpp"
 
 namespace weft {

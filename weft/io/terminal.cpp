@@ -11,9 +11,9 @@
 #include <mutex>
 #include <new>
 
-#include "weft/base/list.hpp"
-#include "weft/base/system_mutex.hpp"
-#include "weft/io/c_string.hpp"
+#include "weft/base/detail/list.hpp"
+#include "weft/base/detail/system_mutex.hpp"
+#include "weft/io/detail/c_string.hpp"
 #include "weft/io/owned_number.hpp"
 
 namespace weft {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "weft/io/socket.hpp"
+#include "weft/io/detail/socket.hpp"
 
 namespace weft {
 using detail::done_or;

@@ -19,8 +19,8 @@
 #include <span>
 #include <utility>
 
-#include "weft/io/connect.hpp"
 #include "weft/io/datagram.hpp"
+#include "weft/io/detail/connect.hpp"
 #include "weft/io/listener.hpp"
 #include "weft/io/passed_numbers.hpp"
 #include "weft/io/peer_credentials.hpp"

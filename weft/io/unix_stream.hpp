@@ -9,7 +9,7 @@
 
 #include <utility>
 
-#include "weft/io/connect.hpp"
+#include "weft/io/detail/connect.hpp"
 #include "weft/io/listener.hpp"
 #include "weft/io/passed_numbers.hpp"
 #include "weft/io/peer_credentials.hpp"

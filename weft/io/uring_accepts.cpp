@@ -1,4 +1,4 @@
-#include "weft/io/uring_accepts.hpp"
+#include "weft/io/detail/uring_accepts.hpp"
 
 #if WEFT_LIBURING
 

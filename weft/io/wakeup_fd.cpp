@@ -1,11 +1,11 @@
-#include "weft/io/wakeup_fd.hpp"
+#include "weft/io/detail/wakeup_fd.hpp"
 
 #include <unistd.h>
 
 #include <cerrno>
 
-#include "weft/base/event_fd.hpp"
-#include "weft/base/system_error.hpp"
+#include "weft/base/detail/event_fd.hpp"
+#include "weft/base/detail/system_error.hpp"
 
 namespace weft::detail {
 

@@ -1,4 +1,4 @@
-#include "weft/io/write_nosignal.hpp"
+#include "weft/io/detail/write_nosignal.hpp"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 #include <cerrno>
 
-#include "weft/base/atomic.hpp"
+#include "weft/base/detail/atomic.hpp"
 #include "weft/base/errno.hpp"
 
 namespace weft::detail {

@@ -16,12 +16,12 @@
 
 #include <optional>
 
-#include "weft/base/caught_exception.hpp"
-#include "weft/base/spin_wait.hpp"
+#include "weft/base/detail/caught_exception.hpp"
+#include "weft/base/detail/spin_wait.hpp"
+#include "weft/manager/detail/reply_table.hpp"
 #include "weft/manager/end_error.hpp"
 #include "weft/manager/manager_errc.hpp"
-#include "weft/manager/reply_table.hpp"
-#include "weft/poll/poll_state.hpp"
+#include "weft/poll/detail/poll_state.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

@@ -1,4 +1,4 @@
-#include "weft/manager/managed_coroutine.hpp"
+#include "weft/manager/detail/managed_coroutine.hpp"
 
 namespace weft::detail {
 

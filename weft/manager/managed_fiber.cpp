@@ -1,4 +1,4 @@
-#include "weft/manager/managed_fiber.hpp"
+#include "weft/manager/detail/managed_fiber.hpp"
 
 namespace weft::detail {
 

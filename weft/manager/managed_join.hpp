@@ -9,8 +9,8 @@
 
 #include <optional>
 
+#include "weft/manager/detail/manager_core.hpp"
 #include "weft/manager/end_error.hpp"
-#include "weft/manager/manager_core.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

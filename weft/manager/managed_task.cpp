@@ -1,9 +1,9 @@
-#include "weft/manager/managed_task.hpp"
+#include "weft/manager/detail/managed_task.hpp"
 
 #include "weft/fiber/fiber.hpp"
-#include "weft/manager/managed_coroutine.hpp"
-#include "weft/manager/managed_fiber.hpp"
-#include "weft/manager/manager_core.hpp"
+#include "weft/manager/detail/managed_coroutine.hpp"
+#include "weft/manager/detail/managed_fiber.hpp"
+#include "weft/manager/detail/manager_core.hpp"
 #include "weft/manager/suspension.hpp"
 
 namespace weft::detail {

@@ -1,4 +1,4 @@
-#include "weft/manager/manager_core.hpp"
+#include "weft/manager/detail/manager_core.hpp"
 
 #include <algorithm>
 

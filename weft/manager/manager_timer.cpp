@@ -1,9 +1,9 @@
-#include "weft/manager/manager_timer.hpp"
+#include "weft/manager/detail/manager_timer.hpp"
 
 #include <mutex>
 #include <utility>
 
-#include "weft/base/spin_wait.hpp"
+#include "weft/base/detail/spin_wait.hpp"
 #include "weft/wait/flow.hpp"
 
 namespace weft::detail {

@@ -22,9 +22,9 @@
 #include <utility>
 #include <variant>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/base/caught_exception.hpp"
-#include "weft/manager/manager_core.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/caught_exception.hpp"
+#include "weft/manager/detail/manager_core.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

@@ -43,10 +43,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/manager/detail/id_map.hpp"
+#include "weft/manager/detail/managed_coroutine.hpp"
+#include "weft/manager/detail/managed_fiber.hpp"
 #include "weft/manager/expected_reply.hpp"
-#include "weft/manager/id_map.hpp"
-#include "weft/manager/managed_coroutine.hpp"
-#include "weft/manager/managed_fiber.hpp"
 #include "weft/manager/managed_handle.hpp"
 #include "weft/manager/suspension.hpp"
 

@@ -1,4 +1,4 @@
-#include "weft/manager/task_table.hpp"
+#include "weft/manager/detail/task_table.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "weft/parallel/fork_core.hpp"
+#include "weft/parallel/detail/fork_core.hpp"
 
 #include <mutex>
 

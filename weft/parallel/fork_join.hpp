@@ -31,8 +31,8 @@
 #include <utility>
 #include <vector>
 
-#include "weft/parallel/fork_core.hpp"
-#include "weft/task/task_group.hpp"
+#include "weft/parallel/detail/fork_core.hpp"
+#include "weft/task/detail/task_group.hpp"
 
 namespace weft {
 

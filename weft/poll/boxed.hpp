@@ -11,7 +11,7 @@
 #include <concepts>
 #include <utility>
 
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 
 namespace weft {
 

@@ -43,11 +43,11 @@
 #include <memory>
 #include <type_traits>
 
-#include "weft/base/caught_exception.hpp"
+#include "weft/base/detail/caught_exception.hpp"
+#include "weft/poll/detail/poll_future_core.hpp"
+#include "weft/poll/detail/poll_slot.hpp"
 #include "weft/poll/poll.hpp"
 #include "weft/poll/poll_context.hpp"
-#include "weft/poll/poll_future_core.hpp"
-#include "weft/poll/poll_slot.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

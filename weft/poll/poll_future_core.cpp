@@ -1,8 +1,8 @@
-#include "weft/poll/poll_future_core.hpp"
+#include "weft/poll/detail/poll_future_core.hpp"
 
 #include <cstdint>
 
-#include "weft/base/line.hpp"
+#include "weft/base/detail/line.hpp"
 
 namespace weft {
 

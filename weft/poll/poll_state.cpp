@@ -1,4 +1,4 @@
-#include "weft/poll/poll_state.hpp"
+#include "weft/poll/detail/poll_state.hpp"
 
 #include "weft/base/assert.hpp"
 

@@ -19,8 +19,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/base/caught_exception.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/caught_exception.hpp"
 #include "weft/poll/poll_future.hpp"
 #include "weft/wait/awaitable.hpp"
 

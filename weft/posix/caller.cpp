@@ -1,4 +1,4 @@
-#include "weft/posix/caller.hpp"
+#include "weft/posix/detail/caller.hpp"
 
 #include <memory>
 #include <utility>

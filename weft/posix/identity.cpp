@@ -1,4 +1,4 @@
-#include "weft/posix/identity.hpp"
+#include "weft/posix/detail/identity.hpp"
 
 namespace weft::detail {
 namespace {

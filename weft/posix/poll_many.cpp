@@ -1,4 +1,4 @@
-#include "weft/posix/poll_many.hpp"
+#include "weft/posix/detail/poll_many.hpp"
 
 #include <errno.h>
 #include <sys/epoll.h>

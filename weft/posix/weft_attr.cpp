@@ -4,7 +4,7 @@
 #include <new>
 
 #include "weft/coroutine/shared_stack_group.hpp"
-#include "weft/posix/stacks.hpp"
+#include "weft/posix/detail/stacks.hpp"
 #include "weft/posix/weft.h"
 
 namespace {

@@ -1,8 +1,8 @@
 // weft_barrier, weft_once: weft's barrier and once_flag under the names and errors of pthreads.
 #include <errno.h>
 
-#include "weft/posix/caller.hpp"
-#include "weft/posix/in_place.hpp"
+#include "weft/posix/detail/caller.hpp"
+#include "weft/posix/detail/in_place.hpp"
 #include "weft/sync/barrier.hpp"
 #include "weft/sync/once.hpp"
 

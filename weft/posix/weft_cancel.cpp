@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "weft/fiber/fiber.hpp"
-#include "weft/posix/caller.hpp"
-#include "weft/posix/identity.hpp"
+#include "weft/posix/detail/caller.hpp"
+#include "weft/posix/detail/identity.hpp"
 
 using namespace weft;
 

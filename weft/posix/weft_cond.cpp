@@ -3,9 +3,9 @@
 
 #include <mutex>
 
-#include "weft/posix/caller.hpp"
-#include "weft/posix/mutex_part.hpp"
-#include "weft/posix/timespec.hpp"
+#include "weft/posix/detail/caller.hpp"
+#include "weft/posix/detail/mutex_part.hpp"
+#include "weft/posix/detail/timespec.hpp"
 #include "weft/sync/condition_variable.hpp"
 
 using namespace weft;

@@ -4,15 +4,15 @@
 #include <memory>
 #include <mutex>
 
-#include "weft/base/atomic.hpp"
+#include "weft/base/detail/atomic.hpp"
 #include "weft/fiber/fiber.hpp"
-#include "weft/posix/begin.hpp"
-#include "weft/posix/caller.hpp"
-#include "weft/posix/identity.hpp"
-#include "weft/posix/stacks.hpp"
-#include "weft/posix/timespec.hpp"
+#include "weft/posix/detail/begin.hpp"
+#include "weft/posix/detail/caller.hpp"
+#include "weft/posix/detail/identity.hpp"
+#include "weft/posix/detail/stacks.hpp"
+#include "weft/posix/detail/timespec.hpp"
 #include "weft/stack/default_stacks.hpp"
-#include "weft/sync/timed.hpp"
+#include "weft/sync/detail/timed.hpp"
 
 namespace weft::detail {
 namespace {

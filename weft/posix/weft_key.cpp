@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/spin_lock.hpp"
+#include "weft/base/detail/spin_lock.hpp"
 #include "weft/fiber/fiber_local.hpp"
-#include "weft/posix/caller.hpp"
-#include "weft/posix/key_place.hpp"
+#include "weft/posix/detail/caller.hpp"
+#include "weft/posix/detail/key_place.hpp"
 
 namespace weft::detail {
 namespace {

@@ -1,9 +1,9 @@
 // weft_mutex: weft's mutex under the names and errors of pthreads, with the kinds of a mutex.
 #include <errno.h>
 
-#include "weft/posix/caller.hpp"
-#include "weft/posix/mutex_part.hpp"
-#include "weft/posix/timespec.hpp"
+#include "weft/posix/detail/caller.hpp"
+#include "weft/posix/detail/mutex_part.hpp"
+#include "weft/posix/detail/timespec.hpp"
 
 using namespace weft;
 using detail::mutex_of;

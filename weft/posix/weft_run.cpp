@@ -6,10 +6,10 @@
 #include <system_error>
 #include <thread>
 
-#include "weft/posix/begin.hpp"
+#include "weft/posix/detail/begin.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"
-#include "weft/wait/thread_executor.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 
 namespace weft::detail {
 namespace {

@@ -1,9 +1,9 @@
 // weft_rwlock: weft's shared_mutex under the names and errors of pthreads.
 #include <errno.h>
 
-#include "weft/posix/caller.hpp"
-#include "weft/posix/in_place.hpp"
-#include "weft/posix/timespec.hpp"
+#include "weft/posix/detail/caller.hpp"
+#include "weft/posix/detail/in_place.hpp"
+#include "weft/posix/detail/timespec.hpp"
 #include "weft/sync/shared_mutex.hpp"
 
 using namespace weft;

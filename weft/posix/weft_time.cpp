@@ -5,9 +5,9 @@
 
 #include "weft/base/errno.hpp"
 #include "weft/fiber/fiber.hpp"
-#include "weft/posix/caller.hpp"
-#include "weft/posix/poll_many.hpp"
-#include "weft/posix/timespec.hpp"
+#include "weft/posix/detail/caller.hpp"
+#include "weft/posix/detail/poll_many.hpp"
+#include "weft/posix/detail/timespec.hpp"
 #include "weft/wait/sleep.hpp"
 
 using namespace weft;

@@ -1,4 +1,4 @@
-#include "weft/queue/steal_deque.hpp"
+#include "weft/queue/detail/steal_deque.hpp"
 
 #include <bit>
 #include <memory>

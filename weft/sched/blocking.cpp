@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <new>
 
-#include "weft/sched/detached_thread.hpp"
+#include "weft/sched/detail/detached_thread.hpp"
 
 namespace weft {
 

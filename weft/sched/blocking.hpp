@@ -26,10 +26,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/atomic.hpp"
 #include "weft/base/clock.hpp"
-#include "weft/base/list.hpp"
-#include "weft/base/thread_mutex.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/list.hpp"
+#include "weft/base/detail/thread_mutex.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/awaitable.hpp"
 

@@ -1,11 +1,11 @@
-#include "weft/sched/detached_thread.hpp"
+#include "weft/sched/detail/detached_thread.hpp"
 
 #include <pthread.h>
 #include <signal.h>
 
 #include <thread>
 
-#include "weft/base/atomic.hpp"
+#include "weft/base/detail/atomic.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft {

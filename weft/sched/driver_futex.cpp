@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "weft/base/event_fd.hpp"
+#include "weft/base/detail/event_fd.hpp"
 
 namespace weft {
 

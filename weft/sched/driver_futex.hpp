@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "weft/base/thread_mutex.hpp"
+#include "weft/base/detail/thread_mutex.hpp"
 #include "weft/sched/driver.hpp"
 
 namespace weft {

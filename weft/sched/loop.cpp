@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "weft/base/atomic.hpp"
-#include "weft/base/release_unused.hpp"
-#include "weft/base/spin_wait.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/release_unused.hpp"
+#include "weft/base/detail/spin_wait.hpp"
+#include "weft/sched/detail/fetch_ahead.hpp"
+#include "weft/sched/detail/wheel_timer.hpp"
 #include "weft/sched/driver_futex.hpp"
-#include "weft/sched/fetch_ahead.hpp"
-#include "weft/sched/wheel_timer.hpp"
 
 namespace weft {
 namespace {

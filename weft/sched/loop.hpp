@@ -19,7 +19,7 @@
 //   l.run();                                  // until no flow is live in it, or stop()
 //
 // A loop that has nothing to run gives back memory that the process does not use, a little before
-// each sleep, and wakes for that once a second while there is some (base/release_unused.hpp).
+// each sleep, and wakes for that once a second while there is some (base/detail/release_unused.hpp).
 //
 // One thread at a time runs a loop, and not from what the loop runs; post(), stop() and
 // native_handle() are for any thread. A loop that ends asks its live flows to stop, runs them on,
@@ -39,11 +39,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/queue/inbox.hpp"
-#include "weft/queue/ring.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/queue/detail/inbox.hpp"
+#include "weft/queue/detail/ring.hpp"
+#include "weft/sched/detail/flow_registry.hpp"
 #include "weft/sched/driver.hpp"
-#include "weft/sched/flow_registry.hpp"
 #include "weft/wait/awaitable.hpp"
 #include "weft/wait/executor.hpp"
 #include "weft/wait/flow.hpp"

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <utility>
 
-#include "weft/base/spin_wait.hpp"
+#include "weft/base/detail/spin_wait.hpp"
+#include "weft/sched/detail/wheel_timer.hpp"
 #include "weft/sched/loop.hpp"
-#include "weft/sched/wheel_timer.hpp"
 #include "weft/wait/waiter.hpp"
 
 namespace weft {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <utility>
 
-#include "weft/base/line.hpp"
+#include "weft/base/detail/line.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/wait/waiter.hpp"
 

@@ -9,11 +9,11 @@
 #include <optional>
 #include <thread>
 
-#include "weft/base/system_error.hpp"
-#include "weft/sched/fork_deque.hpp"
-#include "weft/sched/parking.hpp"
-#include "weft/sched/quiet.hpp"
-#include "weft/sched/schedule_inbox.hpp"
+#include "weft/base/detail/system_error.hpp"
+#include "weft/sched/detail/fork_deque.hpp"
+#include "weft/sched/detail/parking.hpp"
+#include "weft/sched/detail/quiet.hpp"
+#include "weft/sched/detail/schedule_inbox.hpp"
 #include "weft/wait/flow.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_deque*, weft_tls_fork_place);

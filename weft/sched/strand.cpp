@@ -4,13 +4,13 @@
 #include <mutex>
 #include <optional>
 
-#include "weft/base/spin_wait.hpp"
-#include "weft/queue/ring.hpp"
-#include "weft/sched/flow_registry.hpp"
+#include "weft/base/detail/spin_wait.hpp"
+#include "weft/queue/detail/ring.hpp"
+#include "weft/sched/detail/flow_registry.hpp"
 #include "weft/sched/timer.hpp"
 #include "weft/wait/await.hpp"
+#include "weft/wait/detail/timer_heap.hpp"
 #include "weft/wait/shield.hpp"
-#include "weft/wait/timer_heap.hpp"
 #include "weft/wait/wait_queue.hpp"
 
 namespace weft {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "weft/base/assert.hpp"
-#include "weft/base/atomic.hpp"
+#include "weft/base/detail/atomic.hpp"
 
 namespace weft::testing {
 namespace {

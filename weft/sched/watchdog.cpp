@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "weft/base/line.hpp"
-#include "weft/sched/turn_record.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/sched/detail/turn_record.hpp"
 
 namespace weft {
 

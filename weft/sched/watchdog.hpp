@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "weft/base/clock.hpp"
-#include "weft/base/system_mutex.hpp"
+#include "weft/base/detail/system_mutex.hpp"
 #include "weft/sched/loop.hpp"
 
 namespace weft {

@@ -13,7 +13,7 @@
 #include <span>
 
 #include "weft/base/assert.hpp"
-#include "weft/stack/asan_stack.hpp"
+#include "weft/stack/detail/asan_stack.hpp"
 #include "weft/stack/stack.hpp"
 
 namespace weft {

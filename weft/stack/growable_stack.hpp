@@ -19,8 +19,8 @@
 #include <cstdint>
 
 #include "weft/base/assert.hpp"
+#include "weft/stack/detail/os_memory.hpp"
 #include "weft/stack/mapped_stack.hpp"
-#include "weft/stack/os_memory.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "weft/stack/guard.hpp"
+#include "weft/stack/detail/guard.hpp"
 
 #include <fcntl.h>
 #include <sys/utsname.h>

@@ -9,8 +9,8 @@
 #include <cstdint>
 
 #include "weft/base/errno.hpp"
+#include "weft/stack/detail/os_memory.hpp"
 #include "weft/stack/growable_stack.hpp"
-#include "weft/stack/os_memory.hpp"
 
 namespace weft {
 namespace {

@@ -1,7 +1,7 @@
 #include "weft/stack/malloc_stack.hpp"
 
-#include "weft/stack/colour_offset.hpp"
-#include "weft/stack/os_memory.hpp"
+#include "weft/stack/detail/colour_offset.hpp"
+#include "weft/stack/detail/os_memory.hpp"
 
 namespace weft {
 

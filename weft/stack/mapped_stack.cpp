@@ -1,8 +1,8 @@
 #include "weft/stack/mapped_stack.hpp"
 
-#include "weft/stack/asan_stack.hpp"
-#include "weft/stack/colour_offset.hpp"
-#include "weft/stack/guard.hpp"
+#include "weft/stack/detail/asan_stack.hpp"
+#include "weft/stack/detail/colour_offset.hpp"
+#include "weft/stack/detail/guard.hpp"
 
 namespace weft {
 

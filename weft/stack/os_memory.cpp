@@ -1,4 +1,4 @@
-#include "weft/stack/os_memory.hpp"
+#include "weft/stack/detail/os_memory.hpp"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <mutex>
 
-#include "weft/base/line.hpp"
-#include "weft/base/system_mutex.hpp"
-#include "weft/stack/guard.hpp"
-#include "weft/stack/os_memory.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/base/detail/system_mutex.hpp"
+#include "weft/stack/detail/guard.hpp"
+#include "weft/stack/detail/os_memory.hpp"
 
 namespace weft {
 namespace {

@@ -1,12 +1,12 @@
-#include "weft/stack/pool_core.hpp"
+#include "weft/stack/detail/pool_core.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "weft/base/assert.hpp"
-#include "weft/stack/asan_stack.hpp"
-#include "weft/stack/colour_offset.hpp"
-#include "weft/stack/os_memory.hpp"
+#include "weft/stack/detail/asan_stack.hpp"
+#include "weft/stack/detail/colour_offset.hpp"
+#include "weft/stack/detail/os_memory.hpp"
 
 namespace weft::detail {
 namespace {

@@ -5,8 +5,8 @@
 #include <new>
 
 #include "weft/base/assert.hpp"
-#include "weft/stack/asan_stack.hpp"
-#include "weft/stack/colour_offset.hpp"
+#include "weft/stack/detail/asan_stack.hpp"
+#include "weft/stack/detail/colour_offset.hpp"
 
 namespace weft {
 

@@ -24,7 +24,7 @@
 #include <cstdint>
 #include <span>
 
-#include "weft/stack/guard.hpp"
+#include "weft/stack/detail/guard.hpp"
 #include "weft/stack/stack.hpp"
 
 namespace weft {

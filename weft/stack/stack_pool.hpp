@@ -25,7 +25,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "weft/stack/pool_core.hpp"
+#include "weft/stack/detail/pool_core.hpp"
 #include "weft/stack/slab_stack.hpp"
 #include "weft/stack/stack.hpp"
 

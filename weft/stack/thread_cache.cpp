@@ -1,14 +1,14 @@
-#include "weft/stack/thread_cache.hpp"
+#include "weft/stack/detail/thread_cache.hpp"
 
 #include <algorithm>
 #include <mutex>
 #include <new>
 
-#include "weft/base/atomic.hpp"
-#include "weft/base/release_unused.hpp"
-#include "weft/base/system_mutex.hpp"
-#include "weft/stack/os_memory.hpp"
-#include "weft/stack/pool_core.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/release_unused.hpp"
+#include "weft/base/detail/system_mutex.hpp"
+#include "weft/stack/detail/os_memory.hpp"
+#include "weft/stack/detail/pool_core.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::thread_table, weft_tls_stack_caches);
 

@@ -1,4 +1,4 @@
-#include "weft/stack/valgrind.hpp"
+#include "weft/stack/detail/valgrind.hpp"
 
 #if WEFT_VALGRIND
 
@@ -9,7 +9,7 @@
 #pragma GCC diagnostic ignored "-Wold-style-cast"
 #include <valgrind/memcheck.h>
 
-#include "weft/base/system_mutex.hpp"
+#include "weft/base/detail/system_mutex.hpp"
 
 namespace weft::detail {
 namespace {

@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/stop/stop_node.hpp"
+#include "weft/stop/detail/stop_node.hpp"
 
 namespace weft {
 

@@ -1,8 +1,8 @@
-#include "weft/stop/stop_core.hpp"
+#include "weft/stop/detail/stop_core.hpp"
 
 #include "weft/base/assert.hpp"
-#include "weft/base/spin_wait.hpp"
-#include "weft/base/tls.hpp"
+#include "weft/base/detail/spin_wait.hpp"
+#include "weft/base/detail/tls.hpp"
 #include "weft/stop/stop_source.hpp"
 
 // The address of this object identifies the thread. A thread handle would do as well, but a

@@ -20,7 +20,7 @@
 #pragma once
 
 #include "weft/base/platform.hpp"
-#include "weft/stop/stop_node.hpp"
+#include "weft/stop/detail/stop_node.hpp"
 #include "weft/stop/stop_root.hpp"
 
 namespace weft {

@@ -6,7 +6,7 @@
 //   while (!token.stop_requested()) work();
 #pragma once
 
-#include "weft/stop/stop_core.hpp"
+#include "weft/stop/detail/stop_core.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "weft/sync/atomic_wait_queue.hpp"
+#include "weft/sync/detail/atomic_wait_queue.hpp"
 
 namespace weft::detail {
 

@@ -9,7 +9,7 @@
 //   push(queue, item); work.set();               // any number of producers
 #pragma once
 
-#include "weft/sync/semaphore_core.hpp"
+#include "weft/sync/detail/semaphore_core.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

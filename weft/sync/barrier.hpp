@@ -15,8 +15,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/sync/atomic_wait_queue.hpp"
-#include "weft/sync/timed.hpp"
+#include "weft/sync/detail/atomic_wait_queue.hpp"
+#include "weft/sync/detail/timed.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

@@ -25,7 +25,7 @@
 
 #include "weft/base/errc.hpp"
 #include "weft/base/result.hpp"
-#include "weft/sync/atomic_wait_queue.hpp"
+#include "weft/sync/detail/atomic_wait_queue.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

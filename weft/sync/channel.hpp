@@ -24,7 +24,7 @@
 
 #include "weft/base/errc.hpp"
 #include "weft/base/result.hpp"
-#include "weft/sync/channel_core.hpp"
+#include "weft/sync/detail/channel_core.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

@@ -1,4 +1,4 @@
-#include "weft/sync/channel_core.hpp"
+#include "weft/sync/detail/channel_core.hpp"
 
 #include <mutex>
 #include <system_error>

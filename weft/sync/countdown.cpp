@@ -1,4 +1,4 @@
-#include "weft/sync/countdown.hpp"
+#include "weft/sync/detail/countdown.hpp"
 
 namespace weft::detail {
 

@@ -12,7 +12,7 @@
 
 #include <cstddef>
 
-#include "weft/sync/semaphore_core.hpp"
+#include "weft/sync/detail/semaphore_core.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

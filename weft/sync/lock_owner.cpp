@@ -1,8 +1,8 @@
-#include "weft/sync/lock_owner.hpp"
+#include "weft/sync/detail/lock_owner.hpp"
 
-#include "weft/base/line.hpp"
-#include "weft/base/tls.hpp"
-#include "weft/wait/thread_executor.hpp"
+#include "weft/base/detail/line.hpp"
+#include "weft/base/detail/tls.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 
 namespace weft::detail {
 

@@ -10,7 +10,7 @@
 //   ready.set();                      // from any flow or thread
 #pragma once
 
-#include "weft/sync/countdown.hpp"
+#include "weft/sync/detail/countdown.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

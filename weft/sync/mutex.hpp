@@ -26,9 +26,9 @@
 
 #include <mutex>
 
-#include "weft/sync/lock_owner.hpp"
-#include "weft/sync/scoped_lock_operation.hpp"
-#include "weft/sync/timed.hpp"
+#include "weft/sync/detail/lock_owner.hpp"
+#include "weft/sync/detail/scoped_lock_operation.hpp"
+#include "weft/sync/detail/timed.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

@@ -20,8 +20,8 @@
 #include <source_location>
 #include <utility>
 
-#include "weft/sync/atomic_wait_queue.hpp"
-#include "weft/sync/timed.hpp"
+#include "weft/sync/detail/atomic_wait_queue.hpp"
+#include "weft/sync/detail/timed.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

@@ -24,7 +24,7 @@
 #include <utility>
 
 #include "weft/sync/channel.hpp"
-#include "weft/sync/select_core.hpp"
+#include "weft/sync/detail/select_core.hpp"
 
 namespace weft {
 

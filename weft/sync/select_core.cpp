@@ -1,4 +1,4 @@
-#include "weft/sync/select_core.hpp"
+#include "weft/sync/detail/select_core.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "weft/sync/semaphore_core.hpp"
+#include "weft/sync/detail/semaphore_core.hpp"
 
 namespace weft::detail {
 

@@ -22,10 +22,10 @@
 #include <mutex>
 #include <shared_mutex>
 
-#include "weft/sync/atomic_wait_queue.hpp"
-#include "weft/sync/lock_owner.hpp"
-#include "weft/sync/scoped_lock_operation.hpp"
-#include "weft/sync/timed.hpp"
+#include "weft/sync/detail/atomic_wait_queue.hpp"
+#include "weft/sync/detail/lock_owner.hpp"
+#include "weft/sync/detail/scoped_lock_operation.hpp"
+#include "weft/sync/detail/timed.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "weft/sync/countdown.hpp"
+#include "weft/sync/detail/countdown.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

@@ -28,9 +28,9 @@
 #include <utility>
 
 #include "weft/base/assert.hpp"
-#include "weft/base/caught_exception.hpp"
-#include "weft/task/frame_memory.hpp"
-#include "weft/task/transfer.hpp"
+#include "weft/base/detail/caught_exception.hpp"
+#include "weft/task/detail/frame_memory.hpp"
+#include "weft/task/detail/transfer.hpp"
 
 namespace weft {
 

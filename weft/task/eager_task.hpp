@@ -17,7 +17,7 @@
 #include <source_location>
 #include <utility>
 
-#include "weft/task/task_run.hpp"
+#include "weft/task/detail/task_run.hpp"
 #include "weft/wait/operation.hpp"
 
 namespace weft {

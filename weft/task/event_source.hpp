@@ -26,8 +26,8 @@
 #include <utility>
 #include <variant>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/base/caught_exception.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/caught_exception.hpp"
 #include "weft/wait/operation.hpp"
 #include "weft/wait/wait_queue.hpp"
 

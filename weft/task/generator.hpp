@@ -34,7 +34,7 @@
 #include <utility>
 
 #include "weft/base/assert.hpp"
-#include "weft/task/generator_promise.hpp"
+#include "weft/task/detail/generator_promise.hpp"
 
 namespace weft {
 

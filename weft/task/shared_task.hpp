@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/task/task_run.hpp"
+#include "weft/task/detail/task_run.hpp"
 #include "weft/wait/operation.hpp"
 
 namespace weft {

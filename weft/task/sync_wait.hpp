@@ -9,7 +9,7 @@
 //   int m = weft::sync_wait(price("apple"));    // on a thread
 #pragma once
 
-#include "weft/task/task_run.hpp"
+#include "weft/task/detail/task_run.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

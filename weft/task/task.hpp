@@ -24,7 +24,7 @@
 // lambda's captures are not. Give a constructor to a type that is built inside a co_await: GCC 12
 // destroys the parts of an aggregate twice.
 //
-// Frames come from a per-thread cache (base/block_cache.hpp); a coroutine whose first parameters
+// Frames come from a per-thread cache (base/detail/block_cache.hpp); a coroutine whose first parameters
 // are (std::allocator_arg, a) takes its frame from `a`. Destroying a chain of suspended tasks takes
 // stack in proportion to its length. A kill of the fiber on whose stack a body runs unwinds the
 // body: the body's objects are destroyed, and the task never ends.
@@ -36,7 +36,7 @@
 #include <utility>
 
 #include "weft/base/assert.hpp"
-#include "weft/task/task_promise.hpp"
+#include "weft/task/detail/task_promise.hpp"
 
 // Clang may put the frame of `co_await child()` into the parent's.
 #if __has_cpp_attribute(clang::coro_await_elidable)

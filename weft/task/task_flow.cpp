@@ -1,11 +1,11 @@
-#include "weft/task/task_flow.hpp"
+#include "weft/task/detail/task_flow.hpp"
 
 #include <mutex>
 
-#include "weft/base/id_batch.hpp"
-#include "weft/base/tls.hpp"
-#include "weft/wait/nursery_block.hpp"
-#include "weft/wait/off_stack.hpp"
+#include "weft/base/detail/id_batch.hpp"
+#include "weft/base/detail/tls.hpp"
+#include "weft/wait/detail/nursery_block.hpp"
+#include "weft/wait/detail/off_stack.hpp"
 #include "weft/wait/operation.hpp"
 
 WEFT_DECLARE_THREAD_LOCAL(weft::detail::id_batch, weft_tls_task_ids, this_thread_task_ids);

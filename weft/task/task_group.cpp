@@ -1,4 +1,4 @@
-#include "weft/task/task_group.hpp"
+#include "weft/task/detail/task_group.hpp"
 
 namespace weft::detail {
 

@@ -10,7 +10,7 @@
 // ends that wait, not the task.
 #pragma once
 
-#include "weft/task/task_run.hpp"
+#include "weft/task/detail/task_run.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/nursery.hpp"
 

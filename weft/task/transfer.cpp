@@ -1,12 +1,12 @@
-#include "weft/task/transfer.hpp"
+#include "weft/task/detail/transfer.hpp"
 
 #include <atomic>
 #include <mutex>
 #include <new>
 #include <thread>
 
-#include "weft/base/system_mutex.hpp"
-#include "weft/task/result_slot.hpp"
+#include "weft/base/detail/system_mutex.hpp"
+#include "weft/task/detail/result_slot.hpp"
 
 namespace weft::detail {
 

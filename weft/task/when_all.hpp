@@ -17,7 +17,7 @@
 // once, and no wait begins.
 #pragma once
 
-#include "weft/task/task_group.hpp"
+#include "weft/task/detail/task_group.hpp"
 
 namespace weft {
 

@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-#include "weft/task/task_group.hpp"
+#include "weft/task/detail/task_group.hpp"
 #include "weft/wait/when_any_result.hpp"
 
 namespace weft {

@@ -20,7 +20,7 @@
 #include <system_error>
 
 #include "weft/base/result.hpp"
-#include "weft/task/as_task.hpp"
+#include "weft/task/detail/as_task.hpp"
 #include "weft/task/schedule_on.hpp"
 
 namespace weft {

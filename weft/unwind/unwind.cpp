@@ -1,13 +1,13 @@
-#include "weft/unwind/unwind.hpp"
+#include "weft/unwind/detail/unwind.hpp"
 
 #include <dlfcn.h>
 
 #include <typeinfo>
 
 #include "weft/base/assert.hpp"
+#include "weft/unwind/detail/unwind_rules.hpp"
+#include "weft/unwind/detail/unwind_steps.hpp"
 #include "weft/unwind/fast_unwind/fast_unwind.hpp"
-#include "weft/unwind/unwind_rules.hpp"
-#include "weft/unwind/unwind_steps.hpp"
 
 // A program may have no unwinder and no C++ runtime at all.
 #pragma weak _Unwind_ForcedUnwind

@@ -7,8 +7,8 @@
 
 #include <atomic>
 
-#include "weft/unwind/rule_table.hpp"
-#include "weft/unwind/unwind_rules.hpp"
+#include "weft/unwind/detail/rule_table.hpp"
+#include "weft/unwind/detail/unwind_rules.hpp"
 
 // The start of the module that this file is linked into, and the end of its code.
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start[];

@@ -1,6 +1,6 @@
-#include "weft/unwind/unwind_code.hpp"
+#include "weft/unwind/detail/unwind_code.hpp"
 
-#include "weft/unwind/unwind_dwarf.hpp"
+#include "weft/unwind/detail/unwind_dwarf.hpp"
 
 namespace weft::detail {
 namespace {

@@ -3,9 +3,9 @@
 //
 // Design: only what compilers write is decoded. Anything else makes the rule one that sends the
 // kill through the system's unwinder.
-#include "weft/unwind/unwind_dwarf.hpp"
-#include "weft/unwind/unwind_lsda.hpp"
-#include "weft/unwind/unwind_rules.hpp"
+#include "weft/unwind/detail/unwind_dwarf.hpp"
+#include "weft/unwind/detail/unwind_lsda.hpp"
+#include "weft/unwind/detail/unwind_rules.hpp"
 
 extern "C" {
 [[gnu::weak]] const void* _Unwind_Find_FDE(const void* pc, weft::detail::dwarf_bases* bases);

@@ -16,8 +16,8 @@
 #include <cstring>
 
 #include "weft/base/platform.hpp"
-#include "weft/unwind/unwind_code.hpp"
-#include "weft/unwind/unwind_lsda.hpp"
+#include "weft/unwind/detail/unwind_code.hpp"
+#include "weft/unwind/detail/unwind_lsda.hpp"
 
 #if WEFT_X86_64
 

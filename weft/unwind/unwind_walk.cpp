@@ -4,8 +4,8 @@
 // stack, and then either loads them and jumps, or continues unchanged. So each C++ function here
 // returns, and its cleanups and the sanitizers' records of it are in order.
 #include "weft/base/assert.hpp"
-#include "weft/unwind/unwind_rules.hpp"
-#include "weft/unwind/unwind_steps.hpp"
+#include "weft/unwind/detail/unwind_rules.hpp"
+#include "weft/unwind/detail/unwind_steps.hpp"
 
 #if WEFT_X86_64
 

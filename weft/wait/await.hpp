@@ -25,10 +25,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/block_cache.hpp"
-#include "weft/base/caught_exception.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/caught_exception.hpp"
 #include "weft/wait/awaitable.hpp"
-#include "weft/wait/off_stack.hpp"
+#include "weft/wait/detail/off_stack.hpp"
 #include "weft/wait/operation.hpp"
 
 namespace weft {

@@ -26,7 +26,7 @@
 #include <utility>
 
 #include "weft/base/assert.hpp"
-#include "weft/base/atomic.hpp"
+#include "weft/base/detail/atomic.hpp"
 #include "weft/wait/flow.hpp"
 
 namespace weft {

@@ -1,8 +1,8 @@
 #include "weft/wait/flow.hpp"
 
-#include "weft/base/atomic.hpp"
-#include "weft/base/spin_wait.hpp"
-#include "weft/wait/nursery_block.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/spin_wait.hpp"
+#include "weft/wait/detail/nursery_block.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/waiter.hpp"
 

@@ -35,10 +35,10 @@
 #include <utility>
 
 #include "weft/base/assert.hpp"
-#include "weft/base/atomic.hpp"
 #include "weft/base/clock.hpp"
-#include "weft/base/list.hpp"
-#include "weft/base/tls.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/list.hpp"
+#include "weft/base/detail/tls.hpp"
 #include "weft/stop/stop_root.hpp"
 #include "weft/wait/executor.hpp"
 #include "weft/wait/runnable.hpp"

@@ -30,7 +30,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
 #include "weft/base/result.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/operation.hpp"

@@ -35,10 +35,10 @@
 #include <vector>
 
 #include "weft/wait/await.hpp"
-#include "weft/wait/nursery_block.hpp"
-#include "weft/wait/scope.hpp"
+#include "weft/wait/detail/nursery_block.hpp"
+#include "weft/wait/detail/scope.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 #include "weft/wait/shield.hpp"
-#include "weft/wait/thread_executor.hpp"
 
 namespace weft {
 

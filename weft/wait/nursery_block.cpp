@@ -1,11 +1,11 @@
-#include "weft/wait/nursery_block.hpp"
+#include "weft/wait/detail/nursery_block.hpp"
 
 #include <array>
 #include <mutex>
 #include <utility>
 
-#include "weft/base/spin_lock.hpp"
-#include "weft/wait/thread_executor.hpp"
+#include "weft/base/detail/spin_lock.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 
 namespace weft::detail {
 

@@ -44,10 +44,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/block_cache.hpp"
+#include "weft/base/detail/block_cache.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 #include "weft/wait/runnable.hpp"
 #include "weft/wait/stopped.hpp"
-#include "weft/wait/thread_executor.hpp"
 #include "weft/wait/waiter.hpp"
 
 namespace weft {

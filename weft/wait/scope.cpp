@@ -1,11 +1,11 @@
-#include "weft/wait/scope.hpp"
+#include "weft/wait/detail/scope.hpp"
 
 #include <exception>
 #include <mutex>
 #include <utility>
 
-#include "weft/wait/nursery_block.hpp"
-#include "weft/wait/off_stack.hpp"
+#include "weft/wait/detail/nursery_block.hpp"
+#include "weft/wait/detail/off_stack.hpp"
 #include "weft/wait/stopped.hpp"
 
 namespace weft {

@@ -10,7 +10,7 @@
 
 #include <source_location>
 
-#include "weft/wait/thread_executor.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 
 namespace weft {
 

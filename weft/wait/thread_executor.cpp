@@ -1,10 +1,10 @@
-#include "weft/wait/thread_executor.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 
 #include <new>
 #include <utility>
 
+#include "weft/base/detail/spin_wait.hpp"
 #include "weft/base/platform.hpp"
-#include "weft/base/spin_wait.hpp"
 
 namespace weft::detail {
 

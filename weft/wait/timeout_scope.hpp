@@ -17,7 +17,7 @@
 #include <chrono>
 #include <source_location>
 
-#include "weft/wait/thread_executor.hpp"
+#include "weft/wait/detail/thread_executor.hpp"
 
 namespace weft {
 

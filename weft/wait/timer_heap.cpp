@@ -1,4 +1,4 @@
-#include "weft/wait/timer_heap.hpp"
+#include "weft/wait/detail/timer_heap.hpp"
 
 #include <new>
 #include <utility>

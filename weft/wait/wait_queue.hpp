@@ -21,7 +21,7 @@
 #include <mutex>
 #include <utility>
 
-#include "weft/base/spin_lock.hpp"
+#include "weft/base/detail/spin_lock.hpp"
 #include "weft/wait/waiter.hpp"
 
 namespace weft {

@@ -33,9 +33,9 @@
 #include <memory>
 #include <type_traits>
 
-#include "weft/base/list.hpp"
+#include "weft/base/detail/list.hpp"
+#include "weft/wait/detail/waiter_state.hpp"
 #include "weft/wait/flow.hpp"
-#include "weft/wait/waiter_state.hpp"
 
 namespace weft {
 

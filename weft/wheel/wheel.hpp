@@ -31,8 +31,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "weft/wheel/slot_set.hpp"
-#include "weft/wheel/wheel_base.hpp"
+#include "weft/wheel/detail/slot_set.hpp"
+#include "weft/wheel/detail/wheel_base.hpp"
 
 namespace weft {
 

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "weft/run/run.hpp"
-#include "weft/sched/detached_thread.hpp"
+#include "weft/sched/detail/detached_thread.hpp"
 #include "weft/wait/stopped.hpp"
 
 namespace weft::hook {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "weft/base/platform.hpp"
-#include "weft/io/c_string.hpp"
+#include "weft/io/detail/c_string.hpp"
 
 namespace weft {
 namespace {

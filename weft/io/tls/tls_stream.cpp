@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <mutex>
 
-#include "weft/io/c_string.hpp"
-#include "weft/io/tls/tls_kernel.hpp"
-#include "weft/io/tls/tls_rest.hpp"
+#include "weft/io/detail/c_string.hpp"
+#include "weft/io/tls/detail/tls_kernel.hpp"
+#include "weft/io/tls/detail/tls_rest.hpp"
 
 namespace weft {
 namespace detail {

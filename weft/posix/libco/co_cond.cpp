@@ -6,7 +6,7 @@
 
 #include "weft/posix/libco/co_comm.h"
 #include "weft/sync/counting_semaphore.hpp"
-#include "weft/sync/timed.hpp"
+#include "weft/sync/detail/timed.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/wait_queue.hpp"
 

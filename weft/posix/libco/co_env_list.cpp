@@ -15,8 +15,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "weft/base/atomic.hpp"
-#include "weft/posix/libco/routine.hpp"
+#include "weft/base/detail/atomic.hpp"
+#include "weft/posix/libco/detail/routine.hpp"
 
 using namespace weft;
 

@@ -5,13 +5,13 @@
 #include <memory>
 #include <utility>
 
-#include "weft/base/line.hpp"
+#include "weft/base/detail/line.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/fiber_local.hpp"
-#include "weft/posix/libco/hooks.hpp"
-#include "weft/posix/libco/routine.hpp"
-#include "weft/posix/libco/share_stack.hpp"
-#include "weft/posix/poll_many.hpp"
+#include "weft/posix/detail/poll_many.hpp"
+#include "weft/posix/libco/detail/hooks.hpp"
+#include "weft/posix/libco/detail/routine.hpp"
+#include "weft/posix/libco/detail/share_stack.hpp"
 
 using namespace weft;
 

@@ -6,7 +6,7 @@
 
 #include "weft/fiber/fiber_local.hpp"
 #include "weft/posix/libco/co_routine_specific.h"
-#include "weft/posix/libco/routine.hpp"
+#include "weft/posix/libco/detail/routine.hpp"
 
 using namespace weft;
 

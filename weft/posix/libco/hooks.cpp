@@ -1,4 +1,4 @@
-#include "weft/posix/libco/hooks.hpp"
+#include "weft/posix/libco/detail/hooks.hpp"
 
 #include "weft/hook/hook.hpp"
 

@@ -1,11 +1,11 @@
-#include "weft/posix/libco/thread_env.hpp"
+#include "weft/posix/libco/detail/thread_env.hpp"
 
 #include <memory>
 #include <thread>
 
 #include "weft/base/platform.hpp"
-#include "weft/posix/libco/hooks.hpp"
-#include "weft/posix/libco/routine.hpp"
+#include "weft/posix/libco/detail/hooks.hpp"
+#include "weft/posix/libco/detail/routine.hpp"
 
 namespace weft::detail {
 namespace {

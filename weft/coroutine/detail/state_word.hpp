@@ -1,0 +1,92 @@
+// state_word: the state of a coroutine and its rare properties, in one 16-bit word.
+//
+//      15      8 7       0
+//     | flags   | state   |      one load shows a resume whether the frequent path applies
+//
+//                resume               resume
+//     ready ---------------> running <-------> suspended      running: also while it waits for one
+//       |                    |  yield ^            |          that it resumed itself
+//       | kill        end    |                     | kill
+//       v                    v                     v
+//     killed                done              (running, unwinds) ---> killed
+//
+// Writers: the agent that holds the coroutine running (its resumer, or the coroutine itself), and
+// the winner of claim().
+//
+// Model: test/model/state_word_test.cpp
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/detail/atomic.hpp"
+#include "weft/base/platform.hpp"
+
+namespace weft {
+
+enum class coroutine_state : std::uint8_t {
+    empty,      // a handle without a coroutine
+    ready,      // made, not started: it has no stack yet
+    running,    // it runs, or it resumed another that runs
+    suspended,  // it yielded
+    done,       // its body returned or threw
+    killed,     // a kill unwound it, or came before it started
+};
+
+namespace detail {
+
+enum coroutine_flag : std::uint16_t {
+    own_fp = 0x100,           // keeps its own floating-point environment
+    on_shared_stack = 0x200,  // is assigned to a shared stack
+    being_killed = 0x400,     // its killer waits
+    handed = 0x800,           // was entered by switch_to: its resumer does not know it yet
+};
+
+class state_word {
+public:
+    using bits = std::uint16_t;
+
+    static constexpr bits of(coroutine_state s, int flags = 0) noexcept {
+        return static_cast<bits>(static_cast<int>(s) | flags);
+    }
+
+    static constexpr int flags(bits word) noexcept { return word & 0xff00; }
+    static constexpr coroutine_state state(bits word) noexcept {
+        return static_cast<coroutine_state>(word & 0xff);
+    }
+
+    // Acquire: pairs with set(), so that a thread that reads `suspended` sees the saved context.
+    bits load() const noexcept { return word_.load(std::memory_order_acquire); }
+    coroutine_state state() const noexcept { return state(load()); }
+    bool has(coroutine_flag f) const noexcept {
+        return (word_.load(std::memory_order_relaxed) & f) != 0;
+    }
+
+    // Release: pairs with load() and claim().
+    void set(coroutine_state s) noexcept { word_.store(with(s), std::memory_order_release); }
+    void raise(coroutine_flag f) noexcept { write(word_.load(std::memory_order_relaxed) | f); }
+    void lower(coroutine_flag f) noexcept { write(word_.load(std::memory_order_relaxed) & ~f); }
+
+    // The frequent transitions, where the whole word is known. hold() is relaxed: other threads
+    // synchronise with the release that ends the hold.
+    void hold(bits word) noexcept { word_.store(word, std::memory_order_relaxed); }
+    void set_all(bits word) noexcept { word_.store(word, std::memory_order_release); }
+
+    // Changes `from` to running; false if the state is another. One of several threads wins.
+    // Acquire as load().
+    bool claim(coroutine_state from) noexcept {
+        bits seen = with(from);
+        return word_.compare_exchange_strong(seen, with(coroutine_state::running),
+                                             std::memory_order_acquire, std::memory_order_relaxed);
+    }
+
+private:
+    bits with(coroutine_state s) const noexcept {
+        return of(s, flags(word_.load(std::memory_order_relaxed)));
+    }
+    void write(int w) noexcept { word_.store(static_cast<bits>(w), std::memory_order_relaxed); }
+
+    atomic<bits> word_{static_cast<bits>(coroutine_state::ready)};
+};
+
+}  // namespace detail
+}  // namespace weft
