@@ -46,7 +46,7 @@ int main() {
                                            std::printf("%s\n", word.c_str());
                                            run = false;
                                        }),
-                         weft::after(1s, [] { std::puts("nothing for a second"); }));
+                         weft::on_timeout(1s, [] { std::puts("nothing for a second"); }));
         }
         orders.close();
         sum += weft::await(sum_of(orders));  // the remaining orders

@@ -235,7 +235,7 @@ void syncs() {
             bool more = true;
             while (more)
                 select(on_recv(u, [&](int) { ++taken; }), on_closed(u, [&] { more = false; }),
-                       after(1h, [] {}));
+                       on_timeout(1h, [] {}));
         });
         while (waiting < 3) this_fiber::yield();
         {

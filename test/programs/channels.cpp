@@ -121,7 +121,7 @@ void select_one() {
             weft::on_recv(b, [](int n) { std::printf("select b %d\n", n); }),
             weft::on_send(full, round, [] { std::puts("select sent to what is full"); }),
             weft::on_send(to_c, round, [&] { std::printf("select c %d\n", *done.recv()); }),
-            weft::after(limit, [] { std::puts("select after"); }));
+            weft::on_timeout(limit, [] { std::puts("select after"); }));
     }
     c.close();
     std::printf("select done %s\n", name_of(done.recv().has_value()));
@@ -140,7 +140,7 @@ void drains() {
                                          std::puts("drains no more");
                                          open = false;
                                      }),
-                     weft::after(1min, [] { std::puts("drains too slowly"); }));
+                     weft::on_timeout(1min, [] { std::puts("drains too slowly"); }));
 }
 
 // A select that may send to four sends each item to one.

@@ -124,7 +124,7 @@ void of_a_fiber() {
     waits_3_ms("try_lock_for", [&] { expect(!held.try_lock_for(3ms), "it is held"); });
     waits_3_ms("recv_for", [&] { expect(!silent.recv_for(3ms), "nobody sends"); });
     waits_3_ms("select", [&] {
-        expect(weft::select(weft::on_recv(silent, [](int) {}), weft::after(3ms, [] {})) == 1,
+        expect(weft::select(weft::on_recv(silent, [](int) {}), weft::on_timeout(3ms, [] {})) == 1,
                "nobody sends");
     });
     waits_3_ms("wait_for", [&] {

@@ -180,7 +180,7 @@ private:
         else
             weft::select(to(0), to(1), to(2), on_recv_bounded(p, at(0)), on_recv_bounded(p, at(4)),
                          on_recv_bounded(p, at(5)), on_recv_unbounded(p, 1),
-                         weft::after(soon, [] {}));
+                         weft::on_timeout(soon, [] {}));
     }
 
     // -- after all ------------------------------------------------------------------------------

@@ -261,7 +261,7 @@ const wait every_wait[] = {
     {"select_with_on_stop",
      [](things& t) {
          return weft::select(weft::on_recv(t.empty, [](int) {}), weft::on_send(t.full, 2),
-                             weft::after(1000h, [] {}), weft::on_stop([] {})) == 3;
+                             weft::on_timeout(1000h, [] {}), weft::on_stop([] {})) == 3;
      },
      nullptr, channels_are_free},
     {"sleep", [](things&) { return weft::await(weft::sleep_for(1000h)), false; },

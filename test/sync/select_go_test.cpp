@@ -114,7 +114,7 @@ TEST(select_go, random_selects_deliver_each_item_once) {
                         auto done = [&] { sent.push_back(item); };
                         if ((i + s) % 4 == 0)
                             weft::select(on_send(c, item, done), on_send(a, item, done),
-                                         weft::after(1ms, [] {}));
+                                         weft::on_timeout(1ms, [] {}));
                         else
                             weft::select(on_send(a, item, done), on_send(b, item, done),
                                          on_send(c, item, done));

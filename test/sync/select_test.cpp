@@ -94,8 +94,9 @@ TEST_P(select_among, a_timeout_case_ends_it) {
     run_many(2, [&](auto wait) -> weft::task<> {
         const auto until = weft::after(weft::now(), 2ms);
         bool late = false;
-        const auto which = co_await wait(weft::async_select(
-            on_recv(silent, [](int) { ADD_FAILURE(); }), weft::after(2ms, [&] { late = true; })));
+        const auto which =
+            co_await wait(weft::async_select(on_recv(silent, [](int) { ADD_FAILURE(); }),
+                                             weft::on_timeout(2ms, [&] { late = true; })));
         EXPECT_EQ(which, 1u);
         EXPECT_TRUE(late);
         EXPECT_GE(weft::now(), until);
@@ -131,7 +132,7 @@ TEST(select, drains_a_closed_channel_before_reporting_it) {
     EXPECT_EQ(got, (std::vector<int>{0, 1, 2}));
     EXPECT_EQ(weft::select(on_recv(c, [](int) {}), on_send(c, 1)), weft::select_none);
     EXPECT_EQ(weft::select(on_recv(c, [](int) {}), otherwise([] {})), 1u);
-    EXPECT_EQ(weft::select(on_recv(c, [](int) {}), weft::after(1ms, [] {})), 1u);
+    EXPECT_EQ(weft::select(on_recv(c, [](int) {}), weft::on_timeout(1ms, [] {})), 1u);
 }
 
 TEST(select, a_close_wakes_it) {

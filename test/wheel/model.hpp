@@ -116,7 +116,7 @@ private:
             case 3:
                 return model_.all.empty() ? model_.now + 1 : model_.all.rbegin()->first;
             default:
-                return after(model_.now, far(bits_));
+                return tick_after(model_.now, far(bits_));
         }
     }
 
@@ -142,7 +142,7 @@ private:
                 to = model_.now - std::min(model_.now, far(20));
                 break;  // back: no move
             case 1:
-                to = after(model_.now, far(bits_));
+                to = tick_after(model_.now, far(bits_));
                 break;
             case 2:
                 to = model_.now + 1;
@@ -155,7 +155,7 @@ private:
                 break;
         }
         // Before the end of time, where a walk could not continue.
-        to = std::min(to, after(model_.now, tick{1} << bits_));
+        to = std::min(to, tick_after(model_.now, tick{1} << bits_));
         model_.advance(to);
         const std::size_t count = wheel_.advance(to, [&](wheel_node& n) {
             auto& t = static_cast<timer&>(n);

@@ -14,14 +14,14 @@ static_assert(!std::is_copy_constructible_v<wheel_node>);
 static_assert(!std::is_move_constructible_v<wheel_node>);
 static_assert(sizeof(wheel_node) == 24);
 
-static_assert(after(5, 0) == 5);
-static_assert(after(5, 7) == 12);
-static_assert(after(0, tick_never) == tick_never);
-static_assert(after(1, tick_never - 1) == tick_never);
-static_assert(after(1, tick_never - 2) == tick_never - 1);
-static_assert(after(tick_never - 1, 5) == tick_never);
-static_assert(after(tick_never, 0) == tick_never);
-static_assert(after(tick_never, tick_never) == tick_never);
+static_assert(tick_after(5, 0) == 5);
+static_assert(tick_after(5, 7) == 12);
+static_assert(tick_after(0, tick_never) == tick_never);
+static_assert(tick_after(1, tick_never - 1) == tick_never);
+static_assert(tick_after(1, tick_never - 2) == tick_never - 1);
+static_assert(tick_after(tick_never - 1, 5) == tick_never);
+static_assert(tick_after(tick_never, 0) == tick_never);
+static_assert(tick_after(tick_never, tick_never) == tick_never);
 
 TEST(wheel_node, is_linked_exactly_while_it_is_in_a_wheel) {
     wheel_node n;

@@ -43,7 +43,7 @@ TEST(wheel, any_duration_fires_at_its_tick_and_not_before) {
         for (const tick delay : delays) {
             wheel w(base);
             wheel_node n;
-            const tick deadline = after(base, delay);
+            const tick deadline = tick_after(base, delay);
             w.add(n, deadline);
             ASSERT_EQ(w.next(), deadline);
             ASSERT_EQ(w.advance(base + delay / 2, [](wheel_node&) {}), 0u);

@@ -5,7 +5,7 @@
 // - on_send(channel, item, f): the item is sent; runs f(). Cannot happen after the channel is
 //   closed.
 // - on_closed(channel, f): the channel is closed, and all items in it have been received.
-// - after(d, f): for the duration d no other case has happened.
+// - on_timeout(d, f): for the duration d no other case has happened.
 // - on_stop(f): a stop was requested. Without on_stop, a select throws stopped.
 // - otherwise(f): no other case can happen at once. With otherwise, a select never waits.
 //
@@ -15,7 +15,7 @@
 //
 //   weft::select(weft::on_recv(orders, [&](order o) { book.apply(o); }),
 //                weft::on_closed(orders, [&] { run = false; }),
-//                weft::after(100ms, [&] { book.flush(); }));
+//                weft::on_timeout(100ms, [&] { book.flush(); }));
 //   std::size_t which = co_await weft::async_select(weft::on_recv(orders, on_order));
 #pragma once
 
@@ -127,7 +127,7 @@ class [[nodiscard]] select_operation {
     static constexpr std::size_t how_many = (0 + ... + std::size_t{is_beside<Cases, Kind>});
     static_assert(how_many<beside::deadline> <= 1 && how_many<beside::stop> <= 1 &&
                       how_many<beside::otherwise> <= 1,
-                  "a select has at most one after, one on_stop and one otherwise");
+                  "a select has at most one on_timeout, one on_stop and one otherwise");
 
 public:
     static constexpr bool reports_stop = how_many<beside::stop> != 0;
@@ -252,7 +252,7 @@ auto on_closed(Channel& c, F f) noexcept {
 }
 template <class Rep, class Period, class F>
     requires std::invocable<F&>
-auto after(std::chrono::duration<Rep, Period> d, F f) noexcept {
+auto on_timeout(std::chrono::duration<Rep, Period> d, F f) noexcept {
     return detail::beside_case<detail::beside::deadline, F>{std::move(f), after(now(), d)};
 }
 template <class F>

@@ -18,7 +18,7 @@
 // walked once for each 2^32 ticks that are passed and in which one of its deadlines is.
 //
 //   weft::wheel w(now);
-//   w.add(node, weft::after(w.now(), 30'000));
+//   w.add(node, weft::tick_after(w.now(), 30'000));
 //   sleep_until(w.next());
 //   w.advance(now, [](weft::wheel_node&) { ... });
 //

@@ -4,7 +4,7 @@
 // it writes three, without reading any but its own.
 //
 //   struct timer : weft::wheel_node { ... };
-//   w.add(t, weft::after(w.now(), 30'000));
+//   w.add(t, weft::tick_after(w.now(), 30'000));
 //   ...
 //   w.remove(t);  // false if an advance has delivered it already
 #pragma once
@@ -22,7 +22,7 @@ using tick = std::uint64_t;
 inline constexpr tick tick_never = ~tick{0};
 
 // The tick `delay` after `from`; one too far to be counted is tick_never.
-constexpr tick after(tick from, tick delay) noexcept {
+constexpr tick tick_after(tick from, tick delay) noexcept {
     return delay < tick_never - from ? from + delay : tick_never;
 }
 
