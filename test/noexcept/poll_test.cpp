@@ -43,7 +43,7 @@ TEST(poll_without_exceptions, reports_a_stop_and_a_destroyed_context) {
         abandoned = await(f).error();
     });
     EXPECT_EQ(stopped, std::errc::operation_canceled);
-    EXPECT_EQ(abandoned, std::errc::broken_pipe);
+    EXPECT_EQ(abandoned, weft::errc::broken_promise);
     EXPECT_EQ(looks, 2);
 }
 

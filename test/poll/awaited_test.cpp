@@ -122,7 +122,7 @@ TEST(awaited_poll_future, wakes_its_awaiter_when_its_context_ends) {
             try {
                 weft::await(f);
             } catch (const std::system_error& e) {
-                notified = e.code() == std::errc::broken_pipe;
+                notified = e.code() == weft::errc::broken_promise;
             }
         },
         {.on = l});

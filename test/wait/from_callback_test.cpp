@@ -64,9 +64,9 @@ TEST(from_callback, a_dropped_callback_ends_the_wait_with_an_error) {
     std::optional<completion<int>> kept;
     const auto body = [&]() -> task<> {
         auto r = co_await from_callback<int>([](auto) {});
-        EXPECT_EQ(r.error(), std::errc::broken_pipe);
+        EXPECT_EQ(r.error(), weft::errc::broken_promise);
         r = co_await from_callback<int>([&](auto done) { kept = done; });
-        EXPECT_EQ(r.error(), std::errc::broken_pipe);
+        EXPECT_EQ(r.error(), weft::errc::broken_promise);
     };
     weft::detail::task_run<void> t(body(), l.loop());
     t->post_first_turn();
@@ -169,7 +169,7 @@ TEST(from_callback, a_throwing_value_ends_the_wait_and_reaches_the_caller) {
     weft::fiber f(
         [&] {
             auto r = weft::await_callback<cannot_be_made>([&](auto done) { kept = done; });
-            EXPECT_EQ(r.error(), std::errc::broken_pipe);
+            EXPECT_EQ(r.error(), weft::errc::broken_promise);
         },
         {.on = l});
     l.loop().run_until_idle();

@@ -13,7 +13,7 @@ enum class errc {
     closed = 1,       // it was closed, and what it held has been received
     lagged,           // a receiver of a broadcast was too slow, and has missed items
     unexpected_eof,   // the peer has ended before all that was asked for had come
-    broken_promise,   // a promise was destroyed that had given its future nothing
+    broken_promise,   // what was to give a value was destroyed, and had given none
     too_few_results,  // fewer results than asked for satisfied the predicate
 };
 

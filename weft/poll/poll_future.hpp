@@ -30,8 +30,8 @@
 // An await or take() takes the value once; the future may then be polled or set for the next value.
 // At most one waiter awaits a poll_future at a time. A stop ends the wait and leaves the future
 // unchanged. If T is a result that can hold a std::errc, the result carries a stop
-// (operation_canceled) and the end of the context without a value (broken_pipe); for other types
-// they are thrown.
+// (operation_canceled) and the end of the context without a value (errc::broken_promise); for other
+// types they are thrown.
 //
 // Limits: any thread may call set() and wake(), one at a time; all else is for the owner. A
 // poll_future outlives the code that sets it, and does not move. A function that takes an operation
@@ -44,6 +44,7 @@
 #include <type_traits>
 
 #include "weft/base/detail/caught_exception.hpp"
+#include "weft/base/errc.hpp"
 #include "weft/poll/detail/poll_future_core.hpp"
 #include "weft/poll/detail/poll_slot.hpp"
 #include "weft/poll/poll.hpp"
@@ -106,7 +107,7 @@ public:
         if (!is_ready()) [[unlikely]]
             fail("the value of a poll_future that is pending", {}, caller);
         if (error_ != nullptr) std::rethrow_exception(error_);
-        if (!slot_.is_full()) detail::throw_error(std::make_error_code(std::errc::broken_pipe));
+        if (!slot_.is_full()) detail::throw_error(make_error_code(errc::broken_promise));
         return slot_.get();
     }
     // Moves the value out, or throws as get() does; the future is pending again. Precondition:
@@ -116,7 +117,7 @@ public:
             fail("the value of a poll_future that is pending", {}, caller);
         const renewal after(*this);
         if (error_ != nullptr) std::rethrow_exception(error_);
-        if (!slot_.is_full()) return detail::nothing_came_of_it<T>(std::errc::broken_pipe);
+        if (!slot_.is_full()) return detail::nothing_came_of_it<T>(errc::broken_promise);
         return slot_.take();
     }
     // As take(), but a pending future gives `pending`.

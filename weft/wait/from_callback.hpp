@@ -14,7 +14,7 @@
 // may come from any thread, at any time: before the wait, after the waiter was stopped, twice, or
 // never. The first call wins and returns true; every other call returns false and does nothing. If
 // the last completion is destroyed and none was called, or T's constructor threw in the call that
-// won, the wait ends with std::errc::broken_pipe. A stop ends it with operation_canceled, and so
+// won, the wait ends with errc::broken_promise. A stop ends it with operation_canceled, and so
 // does the deadline of a scope.
 //
 // The block is the one allocation; completing allocates nothing.
@@ -31,6 +31,7 @@
 #include <utility>
 
 #include "weft/base/detail/block_cache.hpp"
+#include "weft/base/errc.hpp"
 #include "weft/base/result.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/operation.hpp"
@@ -222,7 +223,7 @@ public:
     }
     result<T> take(const waiter*, wait_status how) {
         if (how != wait_status::woken) return failure(std::errc::operation_canceled);
-        if (!state_->value) return failure(std::errc::broken_pipe);
+        if (!state_->value) return failure(errc::broken_promise);
         if constexpr (std::is_void_v<T>)
             return {};
         else

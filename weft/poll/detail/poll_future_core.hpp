@@ -84,17 +84,17 @@ private:
 };
 
 // Whether a T can report that no value arrived, and why.
-template <class T>
+template <class T, class Why = std::errc>
 inline constexpr bool tells_errors = false;
-template <class T, class E>
-inline constexpr bool tells_errors<result<T, E>> = error_for<std::errc, E>;
+template <class T, class E, class Why>
+inline constexpr bool tells_errors<result<T, E>, Why> = error_for<Why, E>;
 
-template <class T>
-T nothing_came_of_it(std::errc why) {
-    if constexpr (tells_errors<T>)
+template <class T, class Why>
+T nothing_came_of_it(Why why) {
+    if constexpr (tells_errors<T, Why>)
         return failure(why);
     else
-        throw_error(std::make_error_code(why));
+        throw_error(make_error_code(why));
 }
 
 }  // namespace weft::detail
