@@ -96,7 +96,7 @@ struct managed_tasks {
     }
     template <class F>
     void run(F rounds) {
-        weft::fiber resumer(rounds, {.on = &loop});
+        weft::fiber resumer(rounds, {.on = loop});
         loop.run_until_idle();
         resumer.join();
     }
@@ -108,7 +108,7 @@ struct managed_tasks {
     }
 
     weft::loop& loop = *new weft::loop;  // leaked: the process ends with the tasks alive
-    weft::task_manager<>& manager = *new weft::task_manager<>({.on = &loop});
+    weft::task_manager<>& manager = *new weft::task_manager<>({.on = loop});
     std::vector<std::uint64_t> ids;
 };
 struct managed_fibers : managed_tasks<true> {
@@ -141,13 +141,13 @@ struct plain_fibers {
     explicit plain_fibers(weft::loop& l) : loop(l) {}
     template <class F>
     void spawn_and_join(F f) {
-        weft::fiber(f, {.stack_bytes = stack_bytes, .on = &loop}).join();
+        weft::fiber(f, {.stack_bytes = stack_bytes, .on = loop}).join();
     }
     weft::loop& loop;
 };
 struct managed_fibers_joined {
     static constexpr const char* name = managed_fibers::name;
-    explicit managed_fibers_joined(weft::loop& l) : manager({.on = &l}) {}
+    explicit managed_fibers_joined(weft::loop& l) : manager({.on = l}) {}
     template <class F>
     void spawn_and_join(F f) {
         static_cast<void>(manager.join(*manager.spawn(f, {.stack_bytes = stack_bytes})));
@@ -156,7 +156,7 @@ struct managed_fibers_joined {
 };
 struct managed_coroutines_joined {
     static constexpr const char* name = managed_coroutines::name;
-    explicit managed_coroutines_joined(weft::loop& l) : manager({.on = &l}) {}
+    explicit managed_coroutines_joined(weft::loop& l) : manager({.on = l}) {}
     template <class F>
     static weft::task<> body(F f) {
         f();
@@ -184,7 +184,7 @@ auto spawns(std::size_t rounds) {
                 run();
                 m.stop(rounds);
             },
-            {.on = &loop});
+            {.on = loop});
         loop.run();
         f.join();
         m.expect_equal(ran, 2 * rounds, "functions that ran");
@@ -205,7 +205,7 @@ struct sleepers {
 
     weft::loop& loop = *new weft::loop;
     weft::task_manager<>& manager =
-        *new weft::task_manager<>({.on = &loop, .start = weft::time_point(hours(1))});
+        *new weft::task_manager<>({.on = loop, .start = weft::time_point(hours(1))});
     std::vector<std::uint64_t> ids;
 };
 

@@ -55,7 +55,7 @@ struct player {
 
 struct game {
     weft::loop loop;
-    weft::task_manager<> players{{.on = &loop, .grace = 0s, .max_live_count = 100}};
+    weft::task_manager<> players{{.on = loop, .grace = 0s, .max_live_count = 100}};
     weft::unbounded_channel<load_request> database;
     int in_world = 0;
     int playing = 0;

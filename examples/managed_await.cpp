@@ -24,7 +24,7 @@ weft::task<int> doubles(int n) {
 
 int main() {
     weft::loop loop;
-    tasks all({.on = &loop});
+    tasks all({.on = loop});
 
     const auto stackful = all.spawn([] { return weft::this_managed::suspend<int>(); }).value();
     const auto stackless = all.spawn_with_handle(awaits(all, stackful)).value();

@@ -493,6 +493,10 @@ extern int request;
 void on_done(void*, int);
 void c_sdk_start(int, void (*)(void*, int), void*);
 }  // namespace wait_from_callback
+namespace wait_scheduler {
+extern weft::loop loop;
+void serve();
+}  // namespace wait_scheduler
 namespace wait_sleep {
 extern weft::time_point t;
 }

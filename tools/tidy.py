@@ -80,7 +80,6 @@ TESTED_ELSEWHERE = {
     "weft/sched/detail/wheel_timer.hpp": "loop_test: timers of a loop, also those that fire at its end",
     "weft/sched/detail/turn_record.hpp": "watchdog_test reads of turns, model/turn_record_test races",
     "weft/base/detail/thread_mutex.hpp": "two names; model/thread_mutex_test has the checker's",
-    "weft/wait/scheduler.hpp": "an interface; pool_test and the tests of loop and fiber launch",
     "weft/sched/detail/fork_deque.hpp": "pool_test and fork_join_test: what is taken, and by which worker",
     "weft/parallel/detail/fork_core.hpp": "fork_join_test",
     "weft/io/detail/wakeup_fd.hpp": "io_driver_test: wakes of each driver",

@@ -108,7 +108,7 @@ void serve_by_weft(int tell, weft::io_kind kind) {
             while (auto s = listener.accept())
                 weft::fiber([s = *std::move(s)]() mutable { answer(std::move(s)); }).detach();
         },
-        {.on = &l});
+        {.on = l});
     server.start();
     l.run();
 }

@@ -59,7 +59,7 @@ void accept_all(const subject& of, weft::tcp_listener& from) {
             while (auto s = from.accept())
                 weft::fiber([s = *std::move(s)]() mutable { echo(std::move(s)); }).detach();
         },
-        {.on = &l});
+        {.on = l});
     server.start();
     l.run();
 }

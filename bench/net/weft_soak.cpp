@@ -285,7 +285,7 @@ class served_loop {
 public:
     explicit served_loop(weft::io_kind kind)
         : loop_(weft::make_io_driver(kind)),
-          server_([this] { accept_by_fibers(listener_); }, {.on = &loop_}) {}
+          server_([this] { accept_by_fibers(listener_); }, {.on = loop_}) {}
 
     weft::loop& loop() noexcept { return loop_; }
     weft::endpoint end() const { return listener_.local_endpoint(); }
@@ -316,7 +316,7 @@ void run_load(std::chrono::duration<double> how_long) {
     tcp_listener by_tasks = tcp_listener::bind("127.0.0.1:0").value();
     std::vector<weft::endpoint> ends = {by_fibers.local_endpoint(), by_tasks.local_endpoint()};
     for (const auto& l : loops) ends.push_back(l->end());
-    const weft::fiber_options there = {.on = &pool};
+    const weft::fiber_options there = {.on = pool};
     fiber fiber_server([&] { accept_by_fibers(by_fibers); }, there);
     fiber task_server([&] { accept_by_tasks(by_tasks); }, there);
 
@@ -324,7 +324,7 @@ void run_load(std::chrono::duration<double> how_long) {
     std::uint64_t seed = 0;
     const auto begin_on = [&](auto& on, int how_many, auto what) {
         for (int i = 0; i != how_many; ++i, ++seed)
-            load.emplace_back([what, s = seed] { what(s); }, weft::fiber_options{.on = &on});
+            load.emplace_back([what, s = seed] { what(s); }, weft::fiber_options{.on = on});
     };
     const auto begin = [&](int how_many, auto what) { begin_on(pool, how_many, what); };
     const auto connects = [&](std::uint64_t s) {

@@ -77,7 +77,7 @@ int run(std::size_t count) {
                 dawn.wait();
                 ++woken;
             },
-            {.on = &loop})
+            {.on = loop})
             .detach();
     }
     loop.run_until_idle();

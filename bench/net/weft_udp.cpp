@@ -119,7 +119,7 @@ void serve_by_weft(int tell, weft::io_kind kind, const weft::udp_options& o) {
             bench::net::tell_port(tell, s.local_endpoint().port());
             echo_all(s);
         },
-        {.on = &l});
+        {.on = l});
     server.start();
     l.run();
 }

@@ -61,7 +61,7 @@ struct weft_fibers_of_a_pool {
     public:
         explicit workers(unsigned threads) : pool_(threads) {}
         std::uint64_t skynet(std::uint64_t leaves) {
-            return weft::spawn([=] { return sum_of(0, leaves); }, {.on = &pool_}).get();
+            return weft::spawn([=] { return sum_of(0, leaves); }, {.on = pool_}).get();
         }
 
     private:

@@ -41,7 +41,7 @@ server_report serve(const style& s, weft::tcp_listener& listener, int stop_fd) {
             report.killed_suspended = sessions.living_count();
             sessions.kill_children();
         },
-        {.name = "echo server", .on = &l});
+        {.name = "echo server", .on = l});
     l.run();
     server.join();
     report.buffers_constructed = buffer::constructed;

@@ -44,7 +44,7 @@ int main() {
                 });
             n.join();
         },
-        {.on = &pool})
+        {.on = pool})
         .get();
 
     // Functions in one strand never run at the same time, and need no lock.

@@ -74,9 +74,9 @@ void run_in_frames(weft::loop& l, const weft::fiber& until) {
 int main() {
     weft::loop l(weft::make_io_driver());
     int echoes = 0;
-    weft::fiber first([&] { echoes += talk(); }, {.on = &l});
+    weft::fiber first([&] { echoes += talk(); }, {.on = l});
     run_in_epoll(l, first);
-    weft::fiber second([&] { echoes += talk(); }, {.on = &l});
+    weft::fiber second([&] { echoes += talk(); }, {.on = l});
     run_in_frames(l, second);
     std::printf("%d echoes in the loops of others\n", echoes);
     return echoes == 20 ? 0 : 1;

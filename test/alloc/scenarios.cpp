@@ -336,8 +336,8 @@ void pools() {
     pool p(2);
     strand s(p);
     int in_strand = 0;
-    auto one = spawn([] { return 1; }, {.on = &p});
-    auto two = spawn([&] { return ++in_strand; }, {.on = &s});
+    auto one = spawn([] { return 1; }, {.on = p});
+    auto two = spawn([&] { return ++in_strand; }, {.on = s});
     ALLOC_CHECK(one.get() + two.get() == 2);
     ALLOC_CHECK(sync_wait(schedule_on(p, number(3))) == 3);
     ALLOC_CHECK(run_blocking([] { return 4; }) == 4);
@@ -429,7 +429,7 @@ void manage(loop& l, task_manager<>& m, int& ended) {
 void managed() {
     loop l;
     int ended = 0;
-    task_manager<> m({.on = &l, .timers = &l, .grace = 0s});
+    task_manager<> m({.on = l, .timers = &l, .grace = 0s});
     try {
         manage(l, m, ended);
     } catch (...) {

@@ -24,7 +24,7 @@ std::size_t used() { return block_cache::stats().used_bytes; }
 template <std::size_t bytes>
 std::size_t bytes_of_a_fiber() {
     loop l;
-    fiber([] {}, {.on = &l}).detach();
+    fiber([] {}, {.on = l}).detach();
     l.run_until_idle();  // it has a queue now
     bool may_end = false;
     std::array<std::byte, bytes> captured{};
@@ -34,7 +34,7 @@ std::size_t bytes_of_a_fiber() {
             EXPECT_EQ(captured.back(), std::byte{});
             while (!may_end) this_fiber::yield();
         },
-        {.on = &l});
+        {.on = l});
     l.run_once(l.now());
     const std::size_t of_one = used() - before;
     may_end = true;
@@ -55,7 +55,7 @@ TEST(fiber_body, takes_no_room_beside_a_fiber_that_has_begun) {
 TEST(fiber_body, of_one_word_is_in_the_coroutines_block) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     loop l;
-    fiber([] {}, {.on = &l}).detach();
+    fiber([] {}, {.on = l}).detach();
     l.run_until_idle();
     bool may_end = false;
     const std::size_t before = used();
@@ -63,7 +63,7 @@ TEST(fiber_body, of_one_word_is_in_the_coroutines_block) {
         [&may_end] {
             while (!may_end) this_fiber::yield();
         },
-        {.on = &l});
+        {.on = l});
     const std::size_t made = used() - before;
     l.run_once(l.now());
     EXPECT_EQ(used() - before, made) << "the first turn has released a block of the function's";
@@ -90,7 +90,7 @@ TEST(fiber_body, is_destroyed_with_a_fiber_that_never_begins) {
     {
         loop l;
         fiber f([c = counted_capture(living), word = &living] { static_cast<void>(word); },
-                {.launch = launch::deferred, .on = &l});
+                {.launch = launch::deferred, .on = l});
         EXPECT_EQ(living, 1);
     }
     EXPECT_EQ(living, 0);
@@ -114,7 +114,7 @@ TEST(fiber_body, is_destroyed_after_the_locals_of_its_fiber) {
     static fiber_local<std::unique_ptr<at_end>> local;
     loop l;
     fiber f([&, captured = at_end(order, 'c')] { *local = std::make_unique<at_end>(order, 'l'); },
-            {.on = &l});
+            {.on = l});
     l.run();
     f.join();
     EXPECT_EQ(order, "lc");
@@ -136,7 +136,7 @@ TEST(fiber_body, that_throws_when_it_moves_to_its_stack_ends_its_fiber_with_the_
         loop l;
         int moves = 100;
         bool ran = false;
-        fiber f([&ran, t = throws_when_moved(moves)] { ran = true; }, {.on = &l});
+        fiber f([&ran, t = throws_when_moved(moves)] { ran = true; }, {.on = l});
         moves = 0;
         l.run();
         EXPECT_THROW(f.join(), std::runtime_error);
@@ -154,7 +154,7 @@ TEST(fiber_body, that_throws_as_it_is_stored_leaves_nothing) {
         int moves = 0;
         const auto make = [&] {
             fiber f([t = throws_when_moved(moves), word = &moves] { static_cast<void>(word); },
-                    {.on = &l});
+                    {.on = l});
         };
         EXPECT_THROW(make(), std::runtime_error);
         EXPECT_EQ(l.flow_count(), 0u);
@@ -170,8 +170,7 @@ TEST(fiber_body, has_the_alignment_that_its_function_asks_for) {
         std::byte b[256]{};
     };
     loop l;
-    fiber f([w = wide()] { EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&w) % 256, 0u); },
-            {.on = &l});
+    fiber f([w = wide()] { EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&w) % 256, 0u); }, {.on = l});
     l.run();
     f.join();
 }

@@ -38,7 +38,7 @@ TEST(fiber_core, is_resumable_through_a_coroutine_handle) {
             this_fiber::yield();
             seen = nullptr;
         },
-        {.on = &l});
+        {.on = l});
     l.run_once(l.now());
     l.run_until_idle();
     EXPECT_EQ(seen, nullptr);
@@ -55,7 +55,7 @@ TEST(fiber_core, starts_with_the_two_words_of_a_coroutine_frame) {
             address = current_flow()->handle.address();
             core = fiber_core::current();
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_EQ(address, core);
     EXPECT_NE(core, nullptr);
@@ -73,14 +73,14 @@ TEST(fiber_core, is_current_only_while_it_runs) {
             this_fiber::yield();
             EXPECT_EQ(fiber_core::current(), a_core);
         },
-        {.on = &l});
+        {.on = l});
     fiber b(
         [&] {
             b_core = fiber_core::current();
             this_fiber::yield();
             EXPECT_EQ(fiber_core::current(), b_core);
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_NE(a_core, b_core);
     EXPECT_EQ(fiber_core::current(), nullptr);
@@ -91,7 +91,7 @@ TEST(fiber_core, is_current_only_while_it_runs) {
 TEST(fiber_core, is_counted_by_its_loop_from_start_to_end) {
     loop l;
     std::size_t within = 0;
-    fiber f([&] { within = l.flow_count(); }, {.on = &l});
+    fiber f([&] { within = l.flow_count(); }, {.on = l});
     EXPECT_EQ(l.flow_count(), 0u);
     l.run_until_idle();
     EXPECT_EQ(within, 1u);
@@ -113,7 +113,7 @@ TEST(fiber_core, is_killed_when_its_executor_destroys_it) {
             inner = current_flow();
             this_fiber::sleep_for(std::chrono::hours(1));
         },
-        {.on = &l});
+        {.on = l});
     l.run_until_idle();
     l.post([&] { inner->handle.destroy(); });
     l.run_until_idle();
@@ -144,7 +144,7 @@ TEST(fiber_core, with_a_wake_in_progress_runs_before_its_loop_ends) {
             await(g.async_pass());
             has_passed = true;
         },
-        {.on = &*l});
+        {.on = *l});
     f.detach();
     l->run_until_idle();
     end_beside_a_late_wake(l, g);
@@ -180,7 +180,7 @@ TEST(fiber_core, waiting_during_unwinding_is_not_stopped_at_a_second_check) {
             } const c{op};
             throw 7;
         },
-        {.on = &l});
+        {.on = l});
     l.run_until_idle();
     f.request_stop();
     for (int look = 1; look <= 2; ++look) {
@@ -202,14 +202,14 @@ TEST(fiber_core, with_a_wake_in_progress_runs_beside_an_endless_yielder) {
             const shield from_the_end;
             for (;;) this_fiber::yield();
         },
-        {.on = &*l});
+        {.on = *l});
     endless.detach();
     fiber f(
         [&] {
             await(g.async_pass());
             has_passed = true;
         },
-        {.on = &*l});
+        {.on = *l});
     f.detach();
     while (!g.anybody_waits()) l->run_once(never);
     end_beside_a_late_wake(l, g);
@@ -231,7 +231,7 @@ TEST(fiber_core, with_a_wake_of_an_outer_wait_in_progress_runs_before_its_loop_e
             second.let_one_pass();
             this_fiber::yield();
         },
-        {.on = &*l});
+        {.on = *l});
     f.detach();
     l->run_until_idle();
     ASSERT_TRUE(first.let_one_pass());
@@ -256,7 +256,7 @@ TEST(fiber_core, has_a_wait_of_its_own_beside_those_of_its_coroutines) {
             second.let_one_pass();
             this_fiber::yield();
         },
-        {.on = &l});
+        {.on = l});
     l.run_until_idle();
     ASSERT_NE(of, nullptr);
     waiter* const own = of->own_wait();
@@ -313,7 +313,7 @@ TEST(fiber_core, can_be_suspended_by_code_on_its_stack_where_no_wait_begins) {
             EXPECT_FALSE(op.could_suspend);
             EXPECT_TRUE(can());
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     f.join();
 }
@@ -337,7 +337,7 @@ TEST(fiber_core, killed_while_ready_with_a_nested_wait_never_resumes) {
                 this_fiber::yield();
             }
         },
-        {.on = &*l});
+        {.on = *l});
     l->run_once(steady_now());
     l.reset();
     EXPECT_TRUE(is_gone);
@@ -350,11 +350,11 @@ TEST(fiber_core, is_migratable_in_a_pool_when_requested) {
     pool p({.thread_count = 1});
     bool seen = false;
     const auto looks = [&] { seen = current_flow()->migratable; };
-    fiber(looks, {.on = &p, .migratable = true}).join();
+    fiber(looks, {.on = p, .migratable = true}).join();
     EXPECT_TRUE(seen);
-    fiber(looks, {.on = &p}).join();
+    fiber(looks, {.on = p}).join();
     EXPECT_FALSE(seen);
-    fiber on_a_loop(looks, {.on = &l, .migratable = true});
+    fiber on_a_loop(looks, {.on = l, .migratable = true});
     l.run();
     on_a_loop.join();
     EXPECT_FALSE(seen) << "it was said where it is to be";
@@ -373,7 +373,7 @@ TEST(fiber_core, migrates_only_if_migratable_and_its_only_wait_ended) {
             this_fiber::yield();
             await(sleep_for_an_hour());
         },
-        {.on = &l});
+        {.on = l});
     const auto leaves = [&] { return core->kind->leave(*core, core->frame::handle()); };
     l.run_once(l.now());
     ASSERT_NE(core, nullptr);
@@ -395,7 +395,7 @@ TEST(fiber_core, releases_its_block) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     loop l;
     const auto run_one = [&] {
-        fiber f([] {}, {.on = &l});
+        fiber f([] {}, {.on = l});
         l.run();
         f.join();
     };
@@ -433,7 +433,7 @@ TEST(fiber_core, when_watched_reports_its_end_and_is_destroyed_as_derived) {
     EXPECT_EQ(destroyed, 0);
     f->release();
     EXPECT_EQ(destroyed, 1);
-    fiber other(looks, {.on = &l});
+    fiber other(looks, {.on = l});
     l.run();
     other.join();
     EXPECT_EQ(seen, nullptr);
@@ -451,7 +451,7 @@ struct ready_one {
                     this_fiber::yield();
                 }
             },
-            {.on = &l})
+            {.on = l})
             .detach();
     }
 };
@@ -469,7 +469,7 @@ TEST(fiber_core, passes_no_turn_on_that_another_caller_waits_for) {
     };
     l.post(begins_one);
     l.run_once(l.now());
-    fiber f(begins_one, {.on = &l});
+    fiber f(begins_one, {.on = l});
     l.run_once(l.now());
     EXPECT_TRUE(f.done());
     EXPECT_GT(*other.turns, before);
@@ -503,7 +503,7 @@ TEST(fiber_core, may_be_gone_when_the_turn_that_it_passed_on_ends) {
             this_fiber::yield();
             went_on = true;
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     f.join();
     EXPECT_TRUE(went_on);
@@ -525,7 +525,7 @@ TEST(fiber_core, that_yields_beside_a_wait_keeps_its_turn_when_it_passes_one_on)
             g.open();
             this_fiber::yield();
         },
-        {.on = &l});
+        {.on = l});
     for (int i = 0; i != 4; ++i) l.run_once(l.now());
     EXPECT_TRUE(went_on);
     EXPECT_TRUE(f.done());
@@ -540,8 +540,8 @@ TEST(fiber_core, throws_at_its_own_end_though_another_had_the_turn_first) {
             throw n;
         };
     };
-    fiber a(fails(1), {.on = &l});
-    fiber b(fails(2), {.on = &l});
+    fiber a(fails(1), {.on = l});
+    fiber b(fails(2), {.on = l});
     l.run_until_idle();
     EXPECT_THROW(
         try { a.join(); } catch (int n) {
@@ -568,8 +568,8 @@ TEST(fiber_core, that_passed_its_turn_on_is_ended_with_its_loop) {
             } const a{ended};
             for (;;) this_fiber::yield();
         };
-        fiber a(waits, {.on = &l});
-        fiber b(waits, {.on = &l});
+        fiber a(waits, {.on = l});
+        fiber b(waits, {.on = l});
         l.run_once(l.now());
         a.detach();
         b.detach();
@@ -595,8 +595,8 @@ TEST(fiber_core, that_passed_its_turn_on_in_a_coroutine_of_its_own_is_ended_with
             });
             inner.resume();
         };
-        fiber a(waits, {.on = &l});
-        fiber b(waits, {.on = &l});
+        fiber a(waits, {.on = l});
+        fiber b(waits, {.on = l});
         l.run_once(l.now());
         l.run_once(l.now());
         EXPECT_GT(turns, 2);
@@ -617,17 +617,17 @@ TEST(fiber_core, may_run_another_loop_in_a_turn_that_was_passed_to_it) {
             }
         };
     };
-    fiber a(notes('a', 3), {.on = &l});
+    fiber a(notes('a', 3), {.on = l});
     fiber b(
         [&] {
             notes('b', 1)();
             loop inner;
-            fiber x(notes('x', 3), {.on = &inner});
-            fiber y(notes('y', 3), {.on = &inner});
+            fiber x(notes('x', 3), {.on = inner});
+            fiber y(notes('y', 3), {.on = inner});
             inner.run();
             notes('b', 2)();
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_EQ(trace, "abaxyxyxybab");
 }

@@ -157,7 +157,7 @@ TEST(fiber_local, is_destroyed_when_the_fiber_is_killed) {
                 shield s;
                 this_fiber::sleep_for(1h);
             },
-            {.on = &l})
+            {.on = l})
             .detach();
         l.run_until_idle();
     }

@@ -59,7 +59,7 @@ TEST(fiber, posted_runs_after_the_current_turn) {
             seen.push_back(1);
             inner.join();
         },
-        {.on = &l});
+        {.on = l});
     EXPECT_EQ(seen, ints{});
     l.run();
     EXPECT_EQ(seen, (ints{1, 2}));
@@ -85,7 +85,7 @@ TEST(fiber, dispatched_runs_at_once_until_it_waits) {
             fiber([&] { seen.push_back(5); }, {.launch = launch::dispatch}).detach();
             seen.push_back(6);
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_EQ(seen, (ints{1, 2, 3, 4, 5, 6}));
     outer.join();
@@ -94,7 +94,7 @@ TEST(fiber, dispatched_runs_at_once_until_it_waits) {
 TEST(fiber, dispatched_from_outside_its_loop_is_posted) {
     loop l;
     int ran = 0;
-    fiber f([&] { ++ran; }, {.launch = launch::dispatch, .on = &l});
+    fiber f([&] { ++ran; }, {.launch = launch::dispatch, .on = l});
     EXPECT_EQ(ran, 0);
     l.run();
     EXPECT_EQ(ran, 1);
@@ -117,7 +117,7 @@ TEST(fiber, deferred_runs_when_joined_or_started) {
             this_fiber::yield();
             EXPECT_EQ(ran, 2);
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     outer.join();
 }
@@ -125,7 +125,7 @@ TEST(fiber, deferred_runs_when_joined_or_started) {
 TEST(fiber, deferred_runs_when_detached) {
     loop l;
     int ran = 0;
-    fiber([&] { ++ran; }, {.launch = launch::deferred, .on = &l}).detach();
+    fiber([&] { ++ran; }, {.launch = launch::deferred, .on = l}).detach();
     l.run();
     EXPECT_EQ(ran, 1);
 }
@@ -290,7 +290,7 @@ TEST(fiber, deferred_can_outlive_its_executor_if_never_started) {
     auto kept = std::make_shared<int>();
     {
         auto l = std::make_unique<loop>();
-        fiber f([kept] { ++*kept; }, {.launch = launch::deferred, .on = l.get()});
+        fiber f([kept] { ++*kept; }, {.launch = launch::deferred, .on = *l});
         l.reset();
         EXPECT_TRUE(f.request_stop());
     }
@@ -300,7 +300,7 @@ TEST(fiber, deferred_can_outlive_its_executor_if_never_started) {
 
 TEST(fiber, deferred_sees_a_stop_requested_before_its_start) {
     loop l;
-    fiber f([] { this_fiber::sleep_for(1h); }, {.launch = launch::deferred, .on = &l});
+    fiber f([] { this_fiber::sleep_for(1h); }, {.launch = launch::deferred, .on = l});
     EXPECT_TRUE(f.request_stop());
     f.start();
     l.run();
@@ -316,7 +316,7 @@ TEST(fiber, can_end_with_its_loop_during_a_stop_request) {
         [&] {
             while (!asked) this_fiber::yield();
         },
-        {.on = l.get()});
+        {.on = *l});
     {
         stop_callback slow(f.get_stop_token(), [&] {
             asked = true;
@@ -335,7 +335,7 @@ TEST(fiber, can_end_with_its_loop_in_a_race_with_request_stop) {
     for (int i = 0; i < 300; ++i) {
         auto l = std::make_unique<loop>();
         std::atomic<bool> go{false};
-        fiber f([&] { go = true; }, {.on = l.get()});
+        fiber f([&] { go = true; }, {.on = *l});
         std::thread other([&] {
             while (!go) std::this_thread::yield();
             f.request_stop();
@@ -363,7 +363,7 @@ TEST(fiber, never_started_destroys_its_function_without_a_stack) {
     auto kept = std::make_shared<int>();
     {
         fiber f([kept] { ++*kept; },
-                {.stack = stack_allocator_ref(source), .launch = launch::deferred, .on = &l});
+                {.stack = stack_allocator_ref(source), .launch = launch::deferred, .on = l});
         EXPECT_EQ(kept.use_count(), 2);
     }
     EXPECT_EQ(kept.use_count(), 1);
@@ -397,8 +397,8 @@ TEST(fiber, handle_outlives_the_loop) {
     fiber g;
     {
         loop l;
-        f = fiber([] {}, {.on = &l});
-        g = fiber([] {}, {.on = &l});
+        f = fiber([] {}, {.on = l});
+        g = fiber([] {}, {.on = l});
         l.run();
     }
     EXPECT_TRUE(f.done());
@@ -449,7 +449,7 @@ TEST(fiber, detached_and_stopped_reports_no_exception) {
     const unhandled_seen seen;
     {
         loop l;
-        fiber([] { this_fiber::sleep_for(1h); }, {.on = &l}).detach();
+        fiber([] { this_fiber::sleep_for(1h); }, {.on = l}).detach();
         l.run_until_idle();
     }
     EXPECT_EQ(seen.calls, 0);
@@ -693,8 +693,8 @@ TEST(this_fiber, sleep_with_a_past_deadline_still_yields) {
             this_fiber::sleep_for(-1h);
             seen.push_back(1);
         },
-        {.on = &l});
-    fiber b([&] { seen.push_back(2); }, {.on = &l});
+        {.on = l});
+    fiber b([&] { seen.push_back(2); }, {.on = l});
     l.run();
     EXPECT_EQ(seen, (ints{2, 1}));
     a.join();
@@ -743,7 +743,7 @@ TEST(fiber, runs_beside_a_hundred_thousand_others) {
                 this_fiber::sleep_for(1ms);
                 ++turns;
             },
-            fiber_options{.stack_bytes = 16384, .on = &l});
+            fiber_options{.stack_bytes = 16384, .on = l});
     l.run();
     EXPECT_EQ(turns, 3 * count);
     for (fiber& f : all) f.join();
@@ -759,7 +759,7 @@ TEST(fiber, fails_without_a_stack_before_its_function_is_called) {
     no_stack source;
     int ran = 0;
     auto kept = std::make_shared<int>();
-    fiber f([&ran, kept] { ++ran; }, {.stack = stack_allocator_ref(source), .on = &l});
+    fiber f([&ran, kept] { ++ran; }, {.stack = stack_allocator_ref(source), .on = l});
     l.run();
     EXPECT_EQ(kept.use_count(), 1) << "what it holds ends with it";
     EXPECT_THROW(f.join(), std::bad_alloc);
@@ -776,8 +776,8 @@ TEST(fiber, cyclic_joins_wait_until_one_is_stopped) {
         where.stop();
     });
     fiber a, b;
-    a = fiber([&] { b.join(); }, {.on = &l});
-    b = fiber([&] { a.join(); }, {.on = &l});
+    a = fiber([&] { b.join(); }, {.on = l});
+    b = fiber([&] { a.join(); }, {.on = l});
     l.run();
     EXPECT_EQ(reports, 1);
     b.request_stop();  // b's join of a ends, and so does a's of b
@@ -803,7 +803,7 @@ TEST(fiber, leaks_no_file_descriptor_over_a_thousand_threads) {
                     this_fiber::yield();
                     ++ran;
                 },
-                {.on = &l});
+                {.on = l});
             l.run();
             f.join();
         }).join();
@@ -815,7 +815,7 @@ TEST(fiber, leaks_no_file_descriptor_over_a_thousand_threads) {
 TEST(fiber, survives_self_move_assignment) {
     loop l;
     int ran = 0;
-    fiber f([&] { ++ran; }, {.on = &l});
+    fiber f([&] { ++ran; }, {.on = l});
     fiber& same = f;
     f = std::move(same);
     EXPECT_TRUE(f.joinable());

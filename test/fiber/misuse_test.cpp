@@ -41,7 +41,7 @@ TEST(misuse, destroy_never_started) {
     int ran = 0;
     {
         auto c = std::make_shared<counted>(destroyed);
-        fiber f([&ran, c = std::move(c)] { ++ran; }, {.launch = launch::deferred, .on = &l});
+        fiber f([&ran, c = std::move(c)] { ++ran; }, {.launch = launch::deferred, .on = l});
     }
     EXPECT_EQ(destroyed, 1);
     EXPECT_EQ(ran, 0);
@@ -159,8 +159,8 @@ TEST(misuse, switch_inside_catch) {
             }
         }
     };
-    fiber a([&] { body(1); }, {.on = &l});
-    fiber b([&] { body(2); }, {.on = &l});
+    fiber a([&] { body(1); }, {.on = l});
+    fiber b([&] { body(2); }, {.on = l});
     l.run();
     a.join();
     b.join();
@@ -186,8 +186,8 @@ TEST(misuse, switch_while_unwinding) {
             right += again == mine && std::uncaught_exceptions() == 0;
         }
     };
-    fiber a([&] { body(1); }, {.on = &l});
-    fiber b([&] { body(2); }, {.on = &l});
+    fiber a([&] { body(1); }, {.on = l});
+    fiber b([&] { body(2); }, {.on = l});
     l.run();
     a.join();
     b.join();
@@ -210,7 +210,7 @@ TEST(misuse, signal_handler_context) {
             const std::lock_guard held(m);
             order.emplace_back("told");
         },
-        {.on = &l});
+        {.on = l});
     fiber sends(
         [&] {
             this_fiber::yield();  // the other waits
@@ -218,7 +218,7 @@ TEST(misuse, signal_handler_context) {
             order.emplace_back("sent");
             waits.join();
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     sends.join();
     EXPECT_EQ(order, (std::vector<std::string>{"sent", "told"}));
@@ -234,7 +234,7 @@ TEST(misuse, blocking_call_in_a_worker) {
         [] {
             while (reports == 0) std::this_thread::yield();
         },
-        {.name = "blocks", .on = &p});
+        {.name = "blocks", .on = p});
     f.join();
     EXPECT_EQ(reports, 1);
 }
@@ -249,7 +249,7 @@ TEST(misuse, loop_destroyed_with_live_work) {
                 counted c{destroyed};
                 this_fiber::sleep_for(1h);
             },
-            {.on = &l});
+            {.on = l});
         l.run_until_idle();
     }
     EXPECT_EQ(destroyed, 1);
@@ -273,7 +273,10 @@ TEST(misuse, timer_with_huge_or_negative_durations) {
 }
 
 TEST(misuse_death, fiber_made_outside_of_any_executor) {
-    EXPECT_DEATH(fiber([] {}), "weft: a fiber is made outside of any executor.*misuse_test.cpp");
+    EXPECT_DEATH(
+        fiber([] {}),
+        "weft: a fiber is made outside of any executor: wrap it in weft::run, or name one: "
+        "..on = loop.*misuse_test.cpp");
 }
 
 TEST(misuse_death, join_of_an_object_without_a_fiber) {
@@ -303,7 +306,7 @@ TEST(misuse, wait_within_a_coroutine_that_a_fiber_resumed) {
 TEST(misuse_death, yield_of_a_coroutine_in_a_fiber) {
     const auto yields = [] {
         loop l;
-        fiber f([] { this_coroutine::yield(); }, {.name = "lost", .on = &l});
+        fiber f([] { this_coroutine::yield(); }, {.name = "lost", .on = l});
         l.run();
     };
     const char* const message =
@@ -312,7 +315,7 @@ TEST(misuse_death, yield_of_a_coroutine_in_a_fiber) {
     const auto switches = [] {
         loop l;
         coroutine<> other([] {});
-        fiber f([&] { other.switch_to(); }, {.name = "lost", .on = &l});
+        fiber f([&] { other.switch_to(); }, {.name = "lost", .on = l});
         l.run();
     };
     EXPECT_DEATH(switches(), message);
@@ -490,7 +493,7 @@ TEST(misuse_death, fork_in_a_running_runtime) {
                 }
                 this_fiber::sleep_for(1ms);
             },
-            {.on = &l});
+            {.on = l});
         l.run();
         std::_Exit(5);
     };

@@ -53,8 +53,7 @@ TEST(nursery_of_fibers, returns_the_results_of_its_children) {
                       sleep_for(2ms);
                       return std::make_unique<int>(1);
                   });
-                  auto y =
-                      n.spawn([&]() -> int& { return place; }, weft::fiber_options{.name = "y"});
+                  auto y = n.spawn([&]() -> int& { return place; }, {.name = "y"});
                   EXPECT_EQ(*x.get(), 1);
                   EXPECT_EQ(&y.get(), &place);
                   EXPECT_TRUE(x.done());
@@ -203,7 +202,7 @@ TEST(nursery_of_fibers, of_an_ending_loop_waits_for_children_on_another_loop) {
     weft::loop there;
     there.on_deadlock(nullptr);
     std::optional<weft::fiber> keeper(
-        std::in_place, [] { sleep_for(1h); }, weft::fiber_options{.on = &there});
+        std::in_place, [] { sleep_for(1h); }, weft::fiber_options{.on = there});
     std::thread t([&] { there.run(); });
     {
         weft::loop here;
@@ -216,10 +215,10 @@ TEST(nursery_of_fibers, of_an_ending_loop_waits_for_children_on_another_loop) {
                         begun.count_down();
                         sleep_for(1h);
                     },
-                    weft::fiber_options{.on = &there});
+                    weft::fiber_options{.on = there});
                 begun.wait();  // the destructor waits for the child then
             },
-            {.on = &here});
+            {.on = here});
         here.run_until_idle();
         f.detach();
     }
@@ -462,12 +461,12 @@ TEST(nursery_of_fibers, failed_child_on_another_loop_stops_the_block) {
             for (int i = 1; i <= 100; ++i)
                 EXPECT_EQ(what_leaves([&] {
                               nursery n;
-                              n.spawn([i] { throw i; }, weft::fiber_options{.on = there});
+                              n.spawn([i] { throw i; }, {.on = there});
                               sleep_for(1h);
                           }),
                           i);
         },
-        {.on = &here});
+        {.on = here});
     here.run();
     f.join();
 }
@@ -487,7 +486,7 @@ TEST(nursery_of_fibers, failed_child_stops_a_block_that_migrates_in_a_pool) {
                               }),
                               k);
             },
-            weft::fiber_options{.on = &p, .migratable = true});
+            weft::fiber_options{.on = p, .migratable = true});
     for (weft::fiber& f : all) f.join();
 }
 
@@ -496,13 +495,13 @@ TEST(nursery_of_fibers, failed_child_stops_a_block_of_a_plain_thread) {
     for (int i = 1; i <= 100; ++i) {
         EXPECT_EQ(what_leaves([&] {
                       nursery n;
-                      n.spawn([i] { throw i; }, weft::fiber_options{.on = there});
+                      n.spawn([i] { throw i; }, {.on = there});
                       sleep_for(1h);
                   }),
                   i);
         EXPECT_EQ(what_leaves([&] {
                       nursery n;
-                      n.spawn([i] { throw i; }, weft::fiber_options{.on = there});
+                      n.spawn([i] { throw i; }, {.on = there});
                   }),
                   i);
     }

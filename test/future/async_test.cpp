@@ -102,7 +102,7 @@ TEST(async, is_awaited_by_a_fiber_and_by_a_task) {
         co_return co_await f;
     };
     int got = 0;
-    weft::fiber([&] { got += weft::async(slow, 1).get(); }, {.on = &l.loop()}).detach();
+    weft::fiber([&] { got += weft::async(slow, 1).get(); }, {.on = l.loop()}).detach();
     weft::detail::task_run<int> t(body(), l.loop());
     t->post_first_turn();
     l.run();
@@ -204,7 +204,7 @@ TEST(async, is_stopped_where_its_function_waits) {
                 stopped = true;
             }
         },
-        {.on = &l.loop()})
+        {.on = l.loop()})
         .detach();
     l.run();
     EXPECT_TRUE(began && stopped);
@@ -224,7 +224,7 @@ TEST(async, has_the_deadlines_of_a_future) {
                       .get_result()
                       .error();
         },
-        {.on = &l.loop()})
+        {.on = l.loop()})
         .detach();
     const weft::time_point before = l.now();
     l.run();

@@ -188,7 +188,7 @@ TEST_P(every_wait_of_future, is_cancelled_when_its_stack_is_unwound) {
                 GetParam().blocks(w);
                 returned = true;
             },
-            {.on = &ends});
+            {.on = ends});
         f.detach();
         ends.run_until_idle();
     }

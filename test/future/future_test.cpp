@@ -361,7 +361,7 @@ void let_two_wait_for_one() {
     promise<int> p(l);
     auto f = p.get_future();
     const auto wait = [&] { f.wait(); };
-    weft::fiber a(wait, {.on = &l}), b(wait, {.on = &l});
+    weft::fiber a(wait, {.on = l}), b(wait, {.on = l});
     l.run_until_idle();
 }
 TEST(future_misuse, by_a_second_waiter_is_reported) {

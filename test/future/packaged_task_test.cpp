@@ -85,7 +85,7 @@ TEST(packaged_task, is_stopped_when_its_fiber_is_killed) {
                 const weft::shield s;
                 t();
             },
-            {.on = &l});
+            {.on = l});
         waits.detach();
         l.run_until_idle();
         EXPECT_FALSE(f.is_ready());

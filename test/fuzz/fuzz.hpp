@@ -66,7 +66,7 @@ void in_fiber(unsigned driver, F f) {
                            loop(make_io_driver(io_kind::poll)),
                            loop(make_io_driver(io_kind::io_uring))};
     loop& on = loops[driver % 3];
-    fiber(std::move(f), {.name = "fuzz", .on = &on}).detach();
+    fiber(std::move(f), {.name = "fuzz", .on = on}).detach();
     on.run();
 }
 

@@ -580,7 +580,7 @@ TEST_P(cancellation, reaches_a_fiber_that_migrates_in_a_pool) {
                 handle = ::pthread_self();
                 for (;;) ::usleep(50);
             },
-            fiber_options{.on = &two, .migratable = true});
+            fiber_options{.on = two, .migratable = true});
         while (handle == 0) std::this_thread::yield();
         ::usleep(static_cast<unsigned>(10 * i));
         EXPECT_EQ(::pthread_cancel(handle), 0);

@@ -40,13 +40,13 @@ void end_both(const killed_step& owner, const killed_step& late) {
     ::alarm(20);  // where a wait hangs its thread
     {
         loop l;
-        fiber a([&] { owner(); }, {.name = "owner", .on = &l});
+        fiber a([&] { owner(); }, {.name = "owner", .on = l});
         fiber b(
             [&] {
                 const when_unwound at_end{late};
                 stay();
             },
-            {.name = "late", .on = &l});
+            {.name = "late", .on = l});
         static_cast<void>(l.run_once(steady_now()));
         a.detach();
         b.detach();
@@ -217,7 +217,7 @@ TEST(fiber_that_is_killed, relocks_the_mutex_of_a_condition_wait) {
                 const when_unwound at_end{unlock};
                 stay();
             },
-            {.on = &l});
+            {.on = l});
         fiber late(
             [&] {
                 ::pthread_mutex_lock(&m);
@@ -230,7 +230,7 @@ TEST(fiber_that_is_killed, relocks_the_mutex_of_a_condition_wait) {
                 const shield from_stops;
                 for (;;) ::pthread_cond_wait(&c, &m);
             },
-            {.on = &l});
+            {.on = l});
         static_cast<void>(l.run_once(steady_now()));
         owner.detach();
         late.detach();
@@ -279,8 +279,8 @@ void kill_both_in_need_of_each_other() {
         };
     };
     loop l;
-    fiber a(body(first, second), {.name = "elder", .on = &l});
-    fiber b(body(second, first), {.name = "younger", .on = &l});
+    fiber a(body(first, second), {.name = "elder", .on = l});
+    fiber b(body(second, first), {.name = "younger", .on = l});
     static_cast<void>(l.run_once(steady_now()));
     a.detach();
     b.detach();

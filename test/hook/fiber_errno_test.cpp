@@ -69,7 +69,7 @@ TEST(fiber_errno, follows_the_fiber_to_another_thread) {
                     }
                     ++over;
                 },
-                fiber_options{.on = &two, .migratable = true});
+                fiber_options{.on = two, .migratable = true});
         for (auto& f : all) f.join();
     }
     feeder.join();

@@ -72,7 +72,7 @@ TEST_F(fiber_keys, destroy_the_values_of_a_killed_fiber) {
                 ::pthread_setspecific(key_, &mine);
                 this_fiber::sleep_for(std::chrono::hours(1));
             },
-            {.on = &l});
+            {.on = l});
         static_cast<void>(l.run_once(steady_now()));
         f.detach();
     }

@@ -182,7 +182,7 @@ TEST_P(futexes, forget_a_killed_fiber) {
             futex(w, FUTEX_WAIT, 0);
             ADD_FAILURE() << "nobody woke it";
         },
-        {.on = &loop()});
+        {.on = loop()});
     static_cast<void>(loop().run_once(steady_now()));
     f.detach();
     end_loop();
@@ -289,7 +289,7 @@ TEST(futexes_of_a_pool, wake_fibers_across_threads) {
                     turn.notify_all();
                 }
             },
-            fiber_options{.on = &two});
+            fiber_options{.on = two});
     for (fiber& f : all) f.join();
     EXPECT_EQ(turn, 2 * rounds);
 }

@@ -929,7 +929,7 @@ TEST(interruption_of_one_that_moves, ends_the_wait_on_the_fibers_current_loop) {
             static_cast<void>(weft::await(first.async_pass_until(never)));
             how = weft::await(second.async_pass_until(never));
         },
-        {.on = &worker, .migratable = true});
+        {.on = worker, .migratable = true});
     worker.from.run_until_idle();
     hook::note_handler(SIGUSR1, false, nullptr);
     while (!worker.from.has_posted()) std::this_thread::yield();

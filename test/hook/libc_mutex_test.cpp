@@ -267,7 +267,7 @@ TEST(libc_mutex, is_unlocked_by_the_destructors_of_a_killed_fiber) {
                 const unlocks at_end;
                 for (;;) ::usleep(1'000'000);
             },
-            {.on = &l});
+            {.on = l});
         static_cast<void>(l.run_once(steady_now()));
         f.detach();
     }
@@ -299,8 +299,8 @@ TEST(libc_mutex, unlocked_by_a_thread_is_acquired_before_the_loop_ends) {
                 const tells at_end{unlocked};
                 const std::lock_guard mine(m);
             },
-            {.on = &l});
-        fiber g([] { const std::shared_lock mine(shared); }, {.on = &l});
+            {.on = l});
+        fiber g([] { const std::shared_lock mine(shared); }, {.on = l});
         static_cast<void>(l.run_once(steady_now()));
         f.detach();
         g.detach();

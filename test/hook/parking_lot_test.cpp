@@ -176,7 +176,7 @@ TEST(parking_lot, reports_an_unparked_waiter_that_never_resumes) {
                 static_cast<void>(park(&thing, {.what = "a thing", .abandoned = tell}, always));
                 ADD_FAILURE() << "it is killed";
             },
-            {.on = &l});
+            {.on = l});
         static_cast<void>(l.run_once(steady_now()));
         EXPECT_TRUE(hook::unpark_first(&thing, [&](const hook::parked*, bool) { return given; }));
         EXPECT_EQ(abandoned_given, -1);

@@ -390,7 +390,7 @@ TEST(condition, relocks_its_mutex_for_a_killed_fiber) {
                 const unlocks at_end;
                 for (;;) ::pthread_cond_wait(&c, &m);
             },
-            {.on = &l});
+            {.on = l});
         static_cast<void>(l.run_once(steady_now()));
         EXPECT_EQ(::pthread_mutex_trylock(&m), 0);
         ::pthread_mutex_unlock(&m);

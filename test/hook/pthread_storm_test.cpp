@@ -271,7 +271,7 @@ TEST(pthread_storm, of_fibers_and_threads_loses_no_wake) {
         for (storm_party& p : parties) {
             const auto body = [&storm, &p, end] { storm.agent(p, end); };
             if (i++ < fiber_count)
-                fibers.emplace_back(body, fiber_options{.on = &two});
+                fibers.emplace_back(body, fiber_options{.on = two});
             else
                 threads.emplace_back(body);
         }

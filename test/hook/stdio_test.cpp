@@ -460,7 +460,7 @@ TEST(stdio, unlocks_the_stream_of_a_killed_fiber) {
     piped p;
     {
         loop l;
-        fiber reader([&] { ::fgetc(p.in); }, fiber_options{.on = &l});
+        fiber reader([&] { ::fgetc(p.in); }, fiber_options{.on = l});
         reader.detach();
         static_cast<void>(l.run_once(steady_now()));
     }
@@ -490,7 +490,7 @@ TEST(stdio, keeps_lines_of_fibers_and_threads_whole) {
     {
         pool workers(2);
         std::vector<fiber> all;
-        for (int i = 0; i < 6; ++i) all.emplace_back(writes, fiber_options{.on = &workers});
+        for (int i = 0; i < 6; ++i) all.emplace_back(writes, fiber_options{.on = workers});
         std::thread beside(writes);
         for (auto& f : all) f.join();
         beside.join();

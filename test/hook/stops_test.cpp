@@ -163,7 +163,7 @@ TEST_P(hooked_stops, unwind_calls_when_their_loop_ends) {
                     } const at_end{ended};
                     w.call();
                 },
-                fiber_options{.on = &loop()});
+                fiber_options{.on = loop()});
         for (int i = 0; i < 20; ++i) static_cast<void>(loop().run_once(steady_now() + 1ms));
         for (auto& f : fibers) f.detach();
         end_loop();

@@ -453,7 +453,7 @@ TEST_P(pthread_waits, for_a_thread_can_be_repeated_after_a_killed_one) {
               0);
     {
         weft::loop ends;
-        fiber killed([&] { ::pthread_join(thread, nullptr); }, {.on = &ends});
+        fiber killed([&] { ::pthread_join(thread, nullptr); }, {.on = ends});
         const time_point until = after(steady_now(), milliseconds(20));
         while (steady_now() < until) static_cast<void>(ends.run_once(until));
         killed.detach();
@@ -488,7 +488,7 @@ TEST(pthread_waits_of_a_loop_that_ends, for_a_thread_are_completed) {
                 });
                 for (;;) this_fiber::sleep_for(std::chrono::hours(1));
             },
-            {.on = &l});
+            {.on = l});
         static_cast<void>(l.run_once(steady_now()));
         f.detach();
     }
@@ -691,7 +691,7 @@ TEST(pthread_waits_of_a_pool, resume_on_any_thread) {
                         ::pthread_barrier_wait(&meeting);
                     }
                 },
-                fiber_options{.on = &two, .migratable = true});
+                fiber_options{.on = two, .migratable = true});
         for (fiber& f : all) f.join();
     }
     ::pthread_barrier_destroy(&meeting);

@@ -229,7 +229,7 @@ TEST_P(receive, keeps_no_buffer_when_its_fiber_is_killed) {
                     kept = c.server.receive().value();
                     ADD_FAILURE() << "went on";
                 },
-                {.on = &loop()});
+                {.on = loop()});
             EXPECT_TRUE(c.client.write_all(bytes_of("first")));
             while (kept.empty()) loop().run_once(weft::steady_now() + 1ms);
             loop().run_once(weft::steady_now());

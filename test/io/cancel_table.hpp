@@ -172,7 +172,7 @@ public:
                     EXPECT_TRUE(t.done());
                     t.get();
                 },
-                fiber_options{.on = &loop_});
+                fiber_options{.on = loop_});
         else
             loop_.post(
                 [this, body] { tasks_.push_back(std::make_unique<eager_task<>>(run(body))); });

@@ -289,7 +289,7 @@ TEST_P(by_name, a_killed_fiber_leaves_no_socket_open) {
                 static_cast<void>(!tcp_stream::connect(where, any_time, 10ms));
                 ADD_FAILURE() << "went on";
             },
-            {.on = &loop()});
+            {.on = loop()});
         while (open_sockets() != before + 2) loop().run_once(weft::steady_now() + 1ms);
         stuck.detach();
     }
@@ -389,7 +389,7 @@ TEST(connect_by_name, serves_a_plain_thread) {
                 weft::this_fiber::sleep_for(1ms);
             EXPECT_EQ(open_sockets(), before);
         },
-        {.on = &l});
+        {.on = l});
     l.run();
 }
 

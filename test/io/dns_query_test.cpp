@@ -298,7 +298,7 @@ TEST_P(dns, continues_on_another_loop_when_the_driving_loop_ends) {
         name_server s;
         resolver r(s.options());
         auto ending = std::make_unique<weft::loop>(weft::make_io_driver(GetParam()));
-        fiber leads([&] { static_cast<void>(r.resolve("silent.test", 1)); }, {.on = ending.get()});
+        fiber leads([&] { static_cast<void>(r.resolve("silent.test", 1)); }, {.on = *ending});
         ending->run_once(weft::steady_now());
         leads.detach();
         fiber follows([&] { EXPECT_EQ(r.resolve("silent.test", 1)->size(), 1u); });

@@ -58,7 +58,7 @@ protected:
                     f();
                     ended = true;
                 },
-                {.name = "test", .on = loop_.get()});
+                {.name = "test", .on = *loop_});
             loop_->run();
         }
         EXPECT_TRUE(ended) << "it was stopped";

@@ -182,7 +182,7 @@ protected:
     // f in a fiber, and the host until it has ended.
     template <class F>
     void run(F f) {
-        fiber main(std::move(f), {.on = loop_.get()});
+        fiber main(std::move(f), {.on = *loop_});
         drive(10s, [&] { return main.done(); });
         ASSERT_TRUE(main.done());
         main.join();
@@ -255,7 +255,7 @@ TEST_P(embedding, loses_nothing) {
 // What was ready before the host first called native_handle().
 TEST_P(embedding, runs_what_was_posted_before_the_start) {
     int ran = 0;
-    fiber early([&] { ++ran; }, {.on = &loop()});
+    fiber early([&] { ++ran; }, {.on = loop()});
     std::thread([&] { loop().post([&] { ++ran; }); }).join();
     // Shorter than the host's own sleep.
     drive(3s, [&] { return ran == 2; });
@@ -286,7 +286,7 @@ TEST_P(embedding, meets_its_deadlines) {
 // A deadline that comes nearer while the host sleeps: by a post of another thread.
 TEST_P(embedding, is_notified_of_a_nearer_deadline) {
     bool rang = false;
-    fiber far([] { weft::this_fiber::sleep_for(1h); }, {.on = &loop()});
+    fiber far([] { weft::this_fiber::sleep_for(1h); }, {.on = loop()});
     drive(5ms, [] { return false; });
     std::thread other([&] {
         fiber near(
@@ -294,7 +294,7 @@ TEST_P(embedding, is_notified_of_a_nearer_deadline) {
                 weft::this_fiber::sleep_for(2ms);
                 rang = true;
             },
-            {.on = &loop()});
+            {.on = loop()});
         near.detach();
     });
     drive(3s, [&] { return rang; });
@@ -316,13 +316,13 @@ TEST_P(embedding, does_not_wake_the_host_while_nothing_happens) {
             ++begun;
             EXPECT_EQ(c.server.read(room(s)).value_or(9), 1u);
         },
-        {.on = &loop()});
+        {.on = loop()});
     fiber sleeper(
         [&] {
             ++begun;
             weft::this_fiber::sleep_for(1h);
         },
-        {.on = &loop()});
+        {.on = loop()});
     drive(10s, [&] { return begun == 2; });
     // The loop becomes idle: memory that was used before is released first, a part each second, and
     // then the next deadline that the loop names is the sleeper's.
@@ -364,7 +364,7 @@ TEST_P(embedding, is_woken_by_events_from_outside) {
                 EXPECT_EQ(::read(event, &count, sizeof count), static_cast<int>(sizeof count));
             }
         },
-        {.on = &loop()});
+        {.on = loop()});
     drive(10s, [&] { return open; });
     std::atomic<int> seen = 0;
     std::thread other([&] {
@@ -428,7 +428,7 @@ TEST_P(frames, are_short_when_much_is_ready) {
             for (fiber& f : all) f.join();
             over = true;
         },
-        {.on = &loop()});
+        {.on = loop()});
     int most = 0;
     const time_point patience = steady_now() + 10s;
     while (!over && steady_now() < patience) {

@@ -495,7 +495,7 @@ TEST_P(a_file, destroying_a_frame_waits_for_its_call) {
             static_cast<void>(f.read_exact(mine.all()));
             ADD_FAILURE() << "went on";
         },
-        {.on = &loop()});
+        {.on = loop()});
     for (int i = 0; i < 2; ++i) loop().run_once(weft::steady_now());
     stuck.detach();
     end_loop();  // unwinds it
@@ -525,7 +525,7 @@ TEST_P(a_file, is_closed_when_its_open_result_is_not_taken) {
             const weft::shield held;
             static_cast<void>(file::open(path(), {.write = true, .create = true}));
         },
-        {.on = &loop()});
+        {.on = loop()});
     loop().run_once(weft::steady_now());
     stuck.detach();
     end_loop();

@@ -130,7 +130,7 @@ INSTANTIATE_ON_DRIVERS(passed_listener);
             while (auto s = listens->accept())
                 if (!s->write_all(weft::bytes_of("n"))) break;
         },
-        {.name = "next", .on = &l});
+        {.name = "next", .on = l});
     l.run();
     ::_exit(0);
 }

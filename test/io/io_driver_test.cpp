@@ -167,7 +167,7 @@ TEST_P(driver_contract, can_be_embedded_by_its_descriptor) {
             c.client.close();
             echo.join();
         },
-        {.on = &loop()});
+        {.on = loop()});
     for (int turns = 0; !server.done() && turns < 5000; ++turns) {
         while (loop().run_once(steady_now())) {
         }
@@ -261,7 +261,7 @@ TEST(io_driver, is_created_for_a_loop_that_needs_one) {
             std::string s(1, 0);
             well = c.client.write_all(bytes_of("x")) && c.server.read_exact(room(s));
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_TRUE(well);
     EXPECT_NE(l.driven_by()->io(), nullptr);
@@ -282,7 +282,7 @@ TEST(io_driver, is_not_created_for_a_loop_that_is_already_embedded) {
             });
             EXPECT_TRUE(c.server.read_exact(room(s)));
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_TRUE(well);
     EXPECT_EQ(l.driven_by()->io(), nullptr);
@@ -299,7 +299,7 @@ TEST(io_driver, stops_watching_descriptors_when_its_loop_ends) {
                 std::string s(1, 0);
                 EXPECT_EQ(c.server.read(room(s)).error(), std::errc::timed_out);
             },
-            {.on = &l});
+            {.on = l});
         l.run();
     }
     c.server.set_options({});
@@ -315,7 +315,7 @@ TEST(io_driver, stops_watching_descriptors_when_its_loop_ends) {
             EXPECT_TRUE(c.client.write_all(bytes_of("x")));
             reader.join();
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_TRUE(well);
 }
@@ -324,10 +324,10 @@ TEST(io_driver, stops_watching_descriptors_when_its_loop_ends) {
 TEST_P(driver_contract, keeps_the_waits_of_other_loops_when_its_loop_ends) {
     weft::tcp_listener l = weft::testing::any_listener();
     bool accepted = false;
-    fiber stays([&] { accepted = l.accept().has_value(); }, {.on = &loop()});
+    fiber stays([&] { accepted = l.accept().has_value(); }, {.on = loop()});
     {
         weft::loop ends(weft::make_io_driver(GetParam()));
-        fiber gone([&] { static_cast<void>(l.accept()); }, {.on = &ends});
+        fiber gone([&] { static_cast<void>(l.accept()); }, {.on = ends});
         ends.run_once(steady_now());
         loop().run_once(steady_now());
         gone.detach();
@@ -509,7 +509,7 @@ void destroy_a_read_without_the_ring() {
             t.reset();
             std::_Exit(3);
         },
-        {.on = &l});
+        {.on = l});
     l.run();
 }
 
@@ -534,7 +534,7 @@ void close_without_memory() {
             p->reader.close();
             std::_Exit(3);
         },
-        {.on = &l});
+        {.on = l});
     l.run();
 }
 
@@ -673,8 +673,8 @@ TEST(driver_epoll, watches_for_room_at_the_first_wait_and_on_tcp_at_once) {
     auto [near, far] = weft::unix_stream::pair().value();
     connection over_tcp = connected();
     std::string got(1, 0);
-    fiber reader([&, &s = near] { EXPECT_EQ(s.read(room(got)).value_or(0), 1u); }, {.on = &l});
-    fiber of_tcp([&] { EXPECT_TRUE(over_tcp.server.read(room(got))); }, {.on = &l});
+    fiber reader([&, &s = near] { EXPECT_EQ(s.read(room(got)).value_or(0), 1u); }, {.on = l});
+    fiber of_tcp([&] { EXPECT_TRUE(over_tcp.server.read(room(got))); }, {.on = l});
     l.run_once(weft::after(l.now(), 1ms));
     const int number = near.native_handle();
     EXPECT_EQ(asked_for(set, number) & (EPOLLIN | EPOLLOUT), unsigned{EPOLLIN});
@@ -687,7 +687,7 @@ TEST(driver_epoll, watches_for_room_at_the_first_wait_and_on_tcp_at_once) {
             EXPECT_TRUE(s.write_all(bytes_of(much)));
             is_written = true;
         },
-        {.on = &l});
+        {.on = l});
     l.run_once(weft::after(l.now(), 1ms));
     EXPECT_FALSE(is_written);
     EXPECT_EQ(asked_for(set, number) & (EPOLLIN | EPOLLOUT), unsigned{EPOLLIN | EPOLLOUT});

@@ -205,7 +205,7 @@ TEST(io_entry, is_watched_again_after_its_fd_was_closed_outside_weft) {
             EXPECT_TRUE(weft::wait_fd(n, weft::fd_events::read, until));
             EXPECT_FALSE(first.is_open());
         },
-        {.on = &l});
+        {.on = l});
     l.run();
 }
 

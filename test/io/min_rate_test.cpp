@@ -93,7 +93,7 @@ protected:
                     serve(near);
                     served = true;
                 },
-                {.on = loop_.get()});
+                {.on = *loop_});
             loop_->run();
         }
         EXPECT_TRUE(served);

@@ -143,7 +143,7 @@ TEST_P(accepting_ahead, a_waiting_accept_can_be_stopped_and_killed) {
             static_cast<void>(l.accept());
             ADD_FAILURE() << "went on";
         },
-        {.on = &loop()});
+        {.on = loop()});
     loop().run_once(weft::steady_now());
     stuck.detach();
     end_loop();
@@ -182,7 +182,7 @@ TEST_P(accepting_ahead, several_loops_share_a_listener) {
             others.emplace_back([&, i] {
                 if (i == 1 && round % 3 == 0) return serve();  // a plain thread
                 weft::loop other(weft::make_io_driver(GetParam()));
-                fiber f(serve, {.on = &other});
+                fiber f(serve, {.on = other});
                 other.run();
             });
         run([&] {

@@ -130,7 +130,7 @@ using weft::resolver;
 template <class F>
 void in_a_fiber(F f) {
     weft::loop l;
-    fiber main(std::move(f), {.on = &l});
+    fiber main(std::move(f), {.on = l});
     l.run();
 }
 

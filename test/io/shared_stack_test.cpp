@@ -166,7 +166,7 @@ void writes_a_file_from_a_shared_stack() {
             const std::array<std::byte, 100> buffer{};
             static_cast<void>(null.write_all(buffer));
         },
-        {.on = &l, .shared = &group});
+        {.on = l, .shared = &group});
     l.run();
 }
 

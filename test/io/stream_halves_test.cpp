@@ -258,7 +258,7 @@ TEST_P(halves, close_their_connection_when_their_owners_are_killed) {
                 weft::this_fiber::sleep_for(1ms);
                 waits = true;
             },
-            {.on = &l});
+            {.on = l});
         while (!waits) l.run_once(weft::after(l.now(), 1s));
         main.join();
     }  // ends both

@@ -171,7 +171,7 @@ TEST_P(a_transfer, is_cancelled_if_its_fiber_is_killed_between_wake_and_turn) {
     connection c;
     {
         weft::loop l(weft::make_io_driver(GetParam()));
-        fiber f([&] { c = connected(); }, {.on = &l});
+        fiber f([&] { c = connected(); }, {.on = l});
         l.run();
         f.join();
         fiber reader(
@@ -179,7 +179,7 @@ TEST_P(a_transfer, is_cancelled_if_its_fiber_is_killed_between_wake_and_turn) {
                 std::array<std::byte, 8> b;
                 static_cast<void>(c.server.read(b));
             },
-            {.on = &l});
+            {.on = l});
         reader.detach();
         l.run_once(weft::steady_now());
         l.run_once(weft::steady_now());
@@ -391,7 +391,7 @@ TEST_P(a_transfer, of_a_plain_thread_waits_as_one_of_a_fiber) {
             weft::this_fiber::sleep_for(5ms);
             EXPECT_TRUE(c.client.write_all(bytes_of("t")));
         },
-        {.on = &loop()});
+        {.on = loop()});
     std::thread other([&] {
         std::array<std::byte, 8> b;
         EXPECT_EQ(c.server.read(b).value_or(0), 1u);

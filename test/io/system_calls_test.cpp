@@ -55,7 +55,7 @@ void run_traced(void (*body)()) {
             body();
             ended = true;
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     must(ended);
 }

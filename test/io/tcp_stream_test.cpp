@@ -167,7 +167,7 @@ TEST_P(tcp, two_loops_share_a_connection) {
                     EXPECT_TRUE(c.server.write_all(bytes_of(s)));
                 }
             },
-            {.on = &l});
+            {.on = l});
         l.run();
     });
     run([&] {
@@ -431,7 +431,7 @@ TEST_P(tcp, a_kill_during_a_read_leaves_the_buffer_alone) {
                 static_cast<void>(c.server.read(mine));
                 ADD_FAILURE() << "went on";
             },
-            {.on = &loop()});
+            {.on = loop()});
         loop().run_once(weft::steady_now());
         stuck.detach();
     }

@@ -263,7 +263,7 @@ TEST_P(a_terminal, is_restored_when_a_fiber_is_stopped_or_killed) {
                 const auto raw = terminal_scope::begin(t.near);
                 weft::this_fiber::sleep_for(1h);
             },
-            {.on = &l});
+            {.on = l});
         l.run_once(weft::steady_now());
         EXPECT_TRUE(is_raw(t.near));
         f.detach();

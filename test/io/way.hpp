@@ -112,7 +112,7 @@ public:
             std::list<detail::task_run<void>> tasks;
             for (int i = 0; i < count; ++i)
                 if (way_.agent == kind::fiber)
-                    fibers.emplace_back([this, &body] { block(body); }, fiber_options{.on = &l});
+                    fibers.emplace_back([this, &body] { block(body); }, fiber_options{.on = l});
                 else
                     tasks.emplace_back(bounded(body), l)->post_first_turn();
             r.number = static_cast<::pid_t>(::syscall(SYS_gettid));

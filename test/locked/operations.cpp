@@ -74,8 +74,8 @@ weft::task<> measured_task(const char* name, F f) {
 template <class F, class G = void (*)()>
 void in_fibers(F f, G partner = [] {}) {
     weft::loop loop(std::make_unique<weft::driver_epoll>());
-    weft::fiber first([&] { f(loop); }, {.on = &loop});
-    weft::fiber second(partner, {.on = &loop});
+    weft::fiber first([&] { f(loop); }, {.on = loop});
+    weft::fiber second(partner, {.on = loop});
     loop.run();
     first.join();
     second.join();
@@ -91,7 +91,7 @@ weft::task<> nothing() {
 void spawns() {
     in_fibers([](weft::loop& loop) {
         measured("spawn_join/fiber", 1, [&] {
-            weft::fiber([] { escape(stack_bytes); }, {.stack_bytes = stack_bytes, .on = &loop})
+            weft::fiber([] { escape(stack_bytes); }, {.stack_bytes = stack_bytes, .on = loop})
                 .join();
         });
         measured("spawn_join/task", 1, [&] {
@@ -105,7 +105,7 @@ void spawns() {
 
 void awaits() {
     weft::loop loop(std::make_unique<weft::driver_epoll>());
-    weft::fiber f([] { weft::await(measured_task("task_await", nothing)); }, {.on = &loop});
+    weft::fiber f([] { weft::await(measured_task("task_await", nothing)); }, {.on = loop});
     loop.run();
     f.join();
 }
@@ -226,7 +226,7 @@ void sockets() {
 
 void managed_spawns() {
     in_fibers([](weft::loop& loop) {
-        weft::task_manager<> manager({.on = &loop});
+        weft::task_manager<> manager({.on = loop});
         measured("managed_spawn_join/fiber", 1, [&] {
             const auto id =
                 manager.spawn([] { escape(stack_bytes); }, {.stack_bytes = stack_bytes});
@@ -241,7 +241,7 @@ void managed_spawns() {
 
 void managed_resumes() {
     in_fibers([](weft::loop& loop) {
-        weft::task_manager<> manager({.on = &loop});
+        weft::task_manager<> manager({.on = loop});
         const auto of = [&](const char* name, std::uint64_t id) {
             weft::this_fiber::yield();
             measured(name, 1, [&] {

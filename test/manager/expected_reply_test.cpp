@@ -192,7 +192,7 @@ TEST(expected_reply, under_construction_at_the_deadline_is_not_late) {
 // The reply comes from another thread, at about the time at which it is too late.
 TEST(expected_reply, is_either_taken_or_late) {
     weft::testing::loop_thread there;
-    weft::task_manager<> m({.on = &there.loop()});
+    weft::task_manager<> m({.on = there.loop()});
     const int rounds = weft::testing::slow ? 300 : 3'000;
     std::atomic<std::uint64_t> at{0};
     std::atomic<int> given{0}, taken{0};

@@ -60,7 +60,7 @@ namespace {
 // id.
 TEST(id_map, finds_the_successor_of_a_task_that_ended_while_spawning) {
     weft::testing::virtual_loop l(1);
-    task_manager<told_id, user_ids> m({.on = &l.loop()});
+    task_manager<told_id, user_ids> m({.on = l.loop()});
     const told_id id{7};
     weft::managed_handle<told_id> successor;
     bool done = false;
@@ -88,7 +88,7 @@ TEST(id_map, finds_the_successor_of_a_task_that_ended_while_spawning) {
 
 TEST(id_map, supports_user_provided_ids) {
     weft::testing::virtual_loop l(1);
-    task_manager<std::string, user_ids> m({.on = &l.loop()});
+    task_manager<std::string, user_ids> m({.on = l.loop()});
     const auto waits = [] { return weft::this_managed::suspend<int>(); };
     auto h = m.spawn_as("login:7", waits, {.name = "login"});
     ASSERT_TRUE(h);
@@ -116,7 +116,7 @@ struct names {
 
 TEST(id_map, supports_a_user_defined_id_allocator) {
     weft::testing::virtual_loop l(1);
-    task_manager<std::string, names> m({.on = &l.loop()});
+    task_manager<std::string, names> m({.on = l.loop()});
     const auto first = m.spawn([] { weft::this_managed::suspend(); });
     const auto second = m.then(
         *first, [](const weft::managed_handle<std::string>& h) { EXPECT_EQ(h.id(), "task 1"); });
@@ -130,7 +130,7 @@ TEST(id_map, supports_a_user_defined_id_allocator) {
 
 TEST(id_map, releases_the_id_of_a_refused_spawn) {
     weft::testing::virtual_loop l(1);
-    task_manager<int, user_ids> m({.on = &l.loop(), .max_live_count = 1});
+    task_manager<int, user_ids> m({.on = l.loop(), .max_live_count = 1});
     EXPECT_TRUE(m.spawn_as(1, [] {}));
     EXPECT_EQ(m.spawn_as(2, [] {}).error(), manager_errc::too_many_tasks);
     l.run();

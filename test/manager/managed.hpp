@@ -15,7 +15,7 @@ enum class managed_kind_of_body { fiber, coroutine };
 // A manager on a loop with a clock that jumps, with its timers.
 struct managed_world {
     virtual_loop l{1};
-    task_manager<> m{{.on = &l.loop(), .timers = &l.loop()}};
+    task_manager<> m{{.on = l.loop(), .timers = &l.loop()}};
 
     void settle() { l.loop().run_until_idle(); }
 };

@@ -161,7 +161,7 @@ TEST(managed_join, counts_as_a_deadlock_only_within_its_own_loop) {
     weft::task_manager<> m;
     weft::loop elsewhere;
     const auto there =
-        m.spawn_with_handle([] { weft::this_fiber::sleep_for(1h); }, {.on = &elsewhere});
+        m.spawn_with_handle([] { weft::this_fiber::sleep_for(1h); }, {.on = elsewhere});
     elsewhere.run_until_idle();
     EXPECT_TRUE(weft::testing::waits_for_outside([&] { static_cast<void>(there->join()); }));
     weft::channel<int> c;
@@ -189,7 +189,7 @@ TEST(managed_join, ends_when_its_waiter_is_stopped_or_killed) {
 
 TEST(managed_join, waits_on_a_thread_for_a_task_of_another_thread) {
     weft::testing::loop_thread there;
-    weft::task_manager<> m({.on = &there.loop()});
+    weft::task_manager<> m({.on = there.loop()});
     for (int i = 0; i < 50; ++i) {
         const auto a = m.spawn_with_handle([i] { return i; });
         const auto b = m.spawn_with_handle([i]() -> weft::task<int> { co_return i; });

@@ -36,7 +36,7 @@ struct does_when_moved {
 
 TEST(manager_closing, refuses_a_spawn_admitted_before_it) {
     weft::loop l;
-    task_manager<> m({.on = &l});
+    task_manager<> m({.on = l});
     std::function<void()> closes = [&] {
         m.stop_all(weft::stop_reason::user, weft::duration::max());
         EXPECT_EQ(m.live_count(), 1u) << "the one that is being spawned";
@@ -53,7 +53,7 @@ TEST(manager_closing, refuses_a_spawn_admitted_before_it) {
 TEST(manager_closing, in_the_destructor_refuses_a_spawn_admitted_before_it) {
     loop_thread there;
     for (int round = 0; round < 20; ++round) {
-        auto m = std::make_unique<task_manager<>>(weft::manager_options{.on = &there.loop()});
+        auto m = std::make_unique<task_manager<>>(weft::manager_options{.on = there.loop()});
         std::atomic<bool> under_way{false}, refused{false};
         std::function<void()> until_closed = [&, &m = *m] {
             under_way = true;
@@ -72,7 +72,7 @@ TEST(manager_closing, leaves_no_task_spawned_concurrently_by_workers) {
     weft::pool p({.thread_count = 3});
     const int rounds = weft::testing::slow ? 5 : 30;
     for (int round = 0; round < rounds; ++round) {
-        task_manager<> m({.on = &p});
+        task_manager<> m({.on = p});
         std::atomic<int> ready{0};
         for (int i = 0; i < 3; ++i)
             ASSERT_TRUE(m.spawn(
@@ -82,7 +82,7 @@ TEST(manager_closing, leaves_no_task_spawned_concurrently_by_workers) {
                                    {.launch = weft::launch::dispatch})) {
                     }
                 },
-                {.on = &p.worker(static_cast<unsigned>(i))}));
+                {.on = p.worker(static_cast<unsigned>(i))}));
         while (ready != 3) std::this_thread::yield();
         m.stop_all(weft::stop_reason::user, weft::duration::max());
         ASSERT_TRUE(m.wait_until_idle(weft::after(weft::steady_now(), 60s)))
@@ -93,12 +93,12 @@ TEST(manager_closing, leaves_no_task_spawned_concurrently_by_workers) {
 // Each starts the next, in a shard that changes with the thread, before it ends.
 TEST(manager_closing, never_looks_empty_while_a_task_starts_its_successor) {
     weft::pool p({.thread_count = 4});
-    task_manager<> m({.on = &p});
+    task_manager<> m({.on = p});
     std::atomic<bool> go_on{true};
     std::atomic<unsigned> links{0}, refused{0};
     std::function<void()> link = [&] {
         const unsigned n = links.fetch_add(1);
-        if (go_on && !m.spawn([&] { link(); }, {.on = &p.worker(n % 4)})) ++refused;
+        if (go_on && !m.spawn([&] { link(); }, {.on = p.worker(n % 4)})) ++refused;
     };
     ASSERT_TRUE(m.spawn([&] { link(); }));
     const unsigned wanted = weft::testing::slow ? 2'000 : 20'000;
@@ -116,7 +116,7 @@ TEST(manager_closing, never_looks_empty_while_a_task_starts_its_successor) {
 // The last task ends at any time of the wait for it.
 TEST(manager_closing, wakes_the_waiter_when_the_last_task_ends) {
     loop_thread there;
-    task_manager<> m({.on = &there.loop()});
+    task_manager<> m({.on = there.loop()});
     std::atomic<bool> go{false};
     const int rounds = weft::testing::slow ? 500 : 5'000;
     for (int round = 0; round < rounds; ++round) {
@@ -132,7 +132,7 @@ TEST(manager_closing, wakes_the_waiter_when_the_last_task_ends) {
 
 TEST(manager_closing, without_tasks_keeps_no_timer) {
     weft::loop l;
-    task_manager<> m({.on = &l, .timers = &l});
+    task_manager<> m({.on = l, .timers = &l});
     const weft::time_point before = weft::steady_now();
     l.post([&] { m.stop_all(weft::stop_reason::shutdown, 1h); });
     l.run();

@@ -25,7 +25,7 @@ std::size_t resident_bytes() {
 TEST(task_manager_million, tasks_can_be_live_and_are_resumed_by_id) {
     const std::size_t count = weft::testing::slow || WEFT_DEBUG ? 20'000 : 1'000'000;
     weft::loop l;
-    weft::task_manager<> m({.on = &l});
+    weft::task_manager<> m({.on = l});
     std::vector<std::uint64_t> ids;
     ids.reserve(count);
     std::uint64_t sum = 0;

@@ -41,7 +41,7 @@ TEST(manager_misuse_death, spawn_of_an_empty_task) {
     EXPECT_DEATH(
         {
             weft::loop l;
-            task_manager<> m({.on = &l});
+            task_manager<> m({.on = l});
             static_cast<void>(m.spawn(weft::task<int>()));
         },
         "a task that is empty or has begun is to be run");
@@ -51,7 +51,7 @@ TEST(manager_misuse_death, destruction_with_tasks_on_a_loop_that_does_not_run) {
     EXPECT_DEATH(
         {
             weft::loop l;
-            task_manager<> m({.on = &l});
+            task_manager<> m({.on = l});
             static_cast<void>(m.spawn([] { weft::this_fiber::sleep_for(1h); }));
             l.run_until_idle();
         },

@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(kinds, all_at_one, ::testing::Bool(), [](const auto& in
 
 TEST_P(all_at_one, end_a_task_once_and_call_its_hooks_once) {
     loop_thread there;
-    task_manager<> m({.on = &there.loop(), .start = weft::steady_now(), .grace = 0s});
+    task_manager<> m({.on = there.loop(), .start = weft::steady_now(), .grace = 0s});
     std::atomic<std::uint64_t> id{0};
     std::atomic<bool> over{false};
     std::atomic<int> hooks{0}, ends{0};
@@ -110,7 +110,7 @@ TEST(manager_races, spawns_from_many_threads_all_end) {
                         const std::shared_ptr<void> end(nullptr, [&](void*) { ++gone; });
                         weft::this_fiber::sleep_for(10s);
                     },
-                    {.timeout = std::chrono::milliseconds(random() % 20), .on = &on});
+                    {.timeout = std::chrono::milliseconds(random() % 20), .on = on});
                 mine.push_back(*id);
                 const std::uint64_t some = mine[random() % mine.size()];
                 switch (random() % 4) {
@@ -140,7 +140,7 @@ TEST(manager_races, all_tasks_of_a_pool_are_killed) {
     weft::pool p({.thread_count = 2});
     std::atomic<int> gone{0};
     {
-        task_manager<> m({.on = &p});
+        task_manager<> m({.on = p});
         const int count = weft::testing::slow ? 100 : 1'000;
         for (int i = 0; i < count; ++i) {
             const auto body = [&gone]() -> weft::task<> {
@@ -164,7 +164,7 @@ TEST(manager_races, manager_is_destroyed_while_its_tasks_run_elsewhere) {
     for (int round = 0; round < 50; ++round) {
         std::atomic<int> gone{0};
         {
-            task_manager<> m({.on = &there.loop(), .timers = &there.loop()});
+            task_manager<> m({.on = there.loop(), .timers = &there.loop()});
             for (int i = 0; i < 10; ++i)
                 ASSERT_TRUE(m.spawn(
                     [&] {
@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(kinds, hooks_under_way, ::testing::Bool(), [](const aut
 
 TEST_P(hooks_under_way, are_not_disturbed_by_a_kill) {
     weft::loop l;
-    task_manager<> m({.on = &l});
+    task_manager<> m({.on = l});
     const auto h = spawn(m);
     std::error_code killed, cancelled;
     ASSERT_FALSE(m.on_finish(h, [&] {
@@ -209,7 +209,7 @@ TEST_P(hooks_under_way, are_not_disturbed_by_a_kill) {
 
 TEST_P(hooks_under_way, are_not_disturbed_by_kills_of_another_thread) {
     weft::loop l;
-    task_manager<> m({.on = &l});
+    task_manager<> m({.on = l});
     std::atomic<std::uint64_t> id{0};
     std::atomic<bool> over{false};
     std::thread killer([&] {
@@ -230,7 +230,7 @@ TEST_P(hooks_under_way, are_not_disturbed_by_kills_of_another_thread) {
 
 TEST_P(hooks_under_way, are_not_disturbed_by_a_deadline) {
     weft::loop l;
-    task_manager<> m({.on = &l, .start = weft::time_point{}, .grace = 0s});
+    task_manager<> m({.on = l, .start = weft::time_point{}, .grace = 0s});
     const auto h = spawn(m, {.timeout = 10ms});
     std::atomic<bool> in{false}, out{false};
     ASSERT_FALSE(m.on_finish(h, [&] {
@@ -268,7 +268,7 @@ TEST(manager_races, kill_follows_a_task_that_keeps_migrating) {
     std::atomic<int> gone{0};
     int begun = 0;
     {
-        task_manager<> m({.on = &p});
+        task_manager<> m({.on = p});
         for (int round = 0; round < (weft::testing::slow ? 10 : 50); ++round) {
             for (int i = 0; i < 2; ++i, ++begun)
                 ASSERT_TRUE(m.spawn(i == 0 ? goes_to_and_fro(p.worker(0), p.worker(1), gone)
@@ -285,7 +285,7 @@ TEST(manager_races, kill_follows_a_task_that_keeps_migrating) {
 // The kill finds it on its way, from which it comes to a wait that no stop ends.
 TEST(manager_races, kill_reaches_a_task_where_its_migration_ends) {
     weft::loop here, there;
-    task_manager<> m({.on = &here});
+    task_manager<> m({.on = here});
     bool gone = false;
     const auto h = m.spawn_with_handle([&]() -> weft::task<> {
                         const std::shared_ptr<void> end(nullptr, [&](void*) { gone = true; });
@@ -303,7 +303,7 @@ TEST(manager_races, kill_reaches_a_task_where_its_migration_ends) {
 // Its first turn is lost with the executor; so its state is destroyed, and it is done.
 TEST(manager_races, unstarted_coroutine_is_killed_with_its_executor) {
     weft::testing::manual_executor here;
-    task_manager<> m({.on = &here});
+    task_manager<> m({.on = here});
     auto had = std::make_shared<int>();
     const auto h =
         m.spawn_with_handle([](std::shared_ptr<int>) -> weft::task<> { co_return; }(had)).value();
@@ -319,7 +319,7 @@ TEST(manager_races, unstarted_coroutine_is_killed_with_its_executor) {
 TEST(manager_races, kill_follows_a_task_that_left_an_ending_executor) {
     weft::testing::manual_executor here;
     weft::loop there;
-    task_manager<> m({.on = &here});
+    task_manager<> m({.on = here});
     bool gone = false;
     const auto h = m.spawn_with_handle([&]() -> weft::task<> {
                         const std::shared_ptr<void> end(nullptr, [&](void*) { gone = true; });

@@ -151,7 +151,7 @@ TEST_P(managed_suspension, resumed_can_be_stopped_or_killed_before_its_turn) {
 
 TEST_P(managed_suspension, resumed_ends_with_its_loop) {
     auto loop = std::make_unique<weft::loop>();
-    weft::task_manager<> m({.on = loop.get()});
+    weft::task_manager<> m({.on = *loop});
     const auto fiber = m.spawn_with_handle([] { this_managed::suspend<int>(); });
     const auto coroutine =
         m.spawn_with_handle([]() -> weft::task<> { co_await this_managed::async_suspend<int>(); });
@@ -169,7 +169,7 @@ TEST_P(managed_suspension, resumed_ends_with_its_loop) {
 
 TEST(managed_suspension, repeated_allocates_nothing) {
     weft::loop l;
-    weft::task_manager<> m({.on = &l});
+    weft::task_manager<> m({.on = l});
     constexpr int rounds = WEFT_DEBUG ? 10'000 : 100'000;
     std::int64_t sum = 0;
     const auto fiber = m.spawn([&] {
@@ -190,7 +190,7 @@ TEST(managed_suspension, repeated_allocates_nothing) {
             }
             allocated = weft::testing::allocations() - before;
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     resumes.join();
     EXPECT_EQ(allocated, 0u);

@@ -151,7 +151,7 @@ TEST_P(managed_life, ends_with_its_loop) {
     int finished = 0;
     {
         weft::loop l;
-        task_manager<> m({.on = &l});
+        task_manager<> m({.on = l});
         h = weft::testing::body_of(
                 GetParam(), m, [] { return weft::sleep_for(1h); }, [] {})
                 .value();
@@ -228,7 +228,7 @@ TEST(task_manager_kill, of_an_unstarted_task_destroys_its_state_at_once) {
 
 TEST(task_manager_kill, ends_a_body_that_yields_forever) {
     weft::loop l;
-    task_manager<> m({.on = &l});
+    task_manager<> m({.on = l});
     int gone = 0;
     const auto id = m.spawn([&] {
         const weft::testing::counted c{gone};
@@ -594,7 +594,7 @@ TEST(task_manager_then, chain_of_a_hundred_thousand_takes_no_stack) {
 
 TEST(task_manager, refuses_spawns_beyond_its_limit) {
     weft::testing::virtual_loop l(1);
-    task_manager<> m({.on = &l.loop(), .max_live_count = 2});
+    task_manager<> m({.on = l.loop(), .max_live_count = 2});
     int made = 0;
     const auto body = [&made] { ++made; };
     EXPECT_TRUE(m.spawn(body));
@@ -734,7 +734,7 @@ TEST(task_manager, wait_until_idle_is_excluded_from_deadlock_reports) {
 struct ticked {
     weft::testing::virtual_loop l{1};
     weft::time_point start{1000h};
-    task_manager<> m{{.on = &l.loop(), .start = start}};
+    task_manager<> m{{.on = l.loop(), .start = start}};
 
     std::uint64_t sleeper(weft::duration timeout) {
         return *m.spawn([] { weft::this_fiber::sleep_for(100h); }, {.timeout = timeout});
@@ -824,8 +824,8 @@ TEST(task_manager_tick, accepts_any_duration) {
 TEST(task_manager_tick, kills_a_late_task_that_does_not_end) {
     weft::testing::virtual_loop l(1);
     const weft::time_point start{1h};
-    task_manager<> m({.on = &l.loop(), .start = start, .grace = 2s});
-    task_manager<> at_once({.on = &l.loop(), .start = start, .grace = 0s});
+    task_manager<> m({.on = l.loop(), .start = start, .grace = 2s});
+    task_manager<> at_once({.on = l.loop(), .start = start, .grace = 0s});
     const auto stays = [] {
         const weft::shield from_all;
         weft::this_fiber::sleep_for(100h);
@@ -857,7 +857,7 @@ TEST(task_manager, keeps_no_timer_without_deadlines) {
 
 TEST(task_manager, keeps_tasks_of_several_managers_apart) {
     weft::testing::virtual_loop l(1);
-    task_manager<> a({.on = &l.loop()}), b({.on = &l.loop()});
+    task_manager<> a({.on = l.loop()}), b({.on = l.loop()});
     const auto in_a = a.spawn([] { weft::this_managed::suspend(); });
     const auto in_b = b.spawn([] { weft::this_managed::suspend(); });
     l.loop().run_until_idle();

@@ -55,7 +55,7 @@ report end_beside(use how, bool fails, unsigned deviations) {
                     ran = true;
                     if (fails) throw error{std::make_shared<parcel>(content)};
                 },
-                {.on = &on});
+                {.on = on});
             run.thread("runs", [&] { on.run([&] { return ran; }); });
             run.thread("has", [&] {
                 has.run([&] {
@@ -104,7 +104,7 @@ TEST(fiber_core, error_handler_sees_writes_made_before_it_was_set) {
             static model::var<int>* knows;
             knows = &known;
             weft::on_unhandled(tell);
-            fiber([&] { ran = true, throw 1; }, {.on = &on}).detach();
+            fiber([&] { ran = true, throw 1; }, {.on = on}).detach();
             run.thread("runs", [&] { on.run([&] { return ran; }); });
             run.thread("sets", [&] {
                 known.write(1);
@@ -135,7 +135,7 @@ TEST(fiber_core, shows_its_writes_once_done_as_a_child) {
                                          result.write(1);
                                          ran = true;
                                      },
-                                     weft::fiber_options{.on = &on});
+                                     weft::fiber_options{.on = on});
                                  if (child.done()) require(result.read() == 1, "that is seen");
                                  n.join();
                                  require(child.done(), "a join lasts until then");
@@ -266,7 +266,7 @@ report find_beside(use how, const model::options& options) {
                     ran = true;
                     held->look();
                 },
-                {.on = &on});
+                {.on = on});
             run.thread("runs", [&] { on.run([&] { return ran; }); });
             run.thread("has", [&] {
                 has.run([&] {

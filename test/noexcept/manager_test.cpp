@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 TEST(manager_without_exceptions, kills_a_task_and_stops_a_fiber) {
     testing::virtual_loop l(1);
-    task_manager<> m({.on = &l.loop()});
+    task_manager<> m({.on = l.loop()});
     const auto watched = std::make_shared<int>(0);
     const auto body = [](std::shared_ptr<int>) -> task<> { co_await sleep_for(1h); };
     const auto killed = m.spawn_with_handle(body(watched));
@@ -34,7 +34,7 @@ TEST(manager_without_exceptions, kills_a_task_and_stops_a_fiber) {
 
 TEST(manager_without_exceptions, receives_and_returns_values) {
     testing::virtual_loop l(1);
-    task_manager<> m({.on = &l.loop()});
+    task_manager<> m({.on = l.loop()});
     const auto h =
         m.spawn_with_handle([&] { return *this_managed::suspend_until<int>(never) + 1; });
     EXPECT_FALSE(m.resume(h->id(), 41));

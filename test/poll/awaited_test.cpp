@@ -195,7 +195,7 @@ TEST(awaited_poll_future, leaves_its_source_when_its_loop_ends) {
     source<int> s;
     {
         weft::loop l;
-        weft::fiber waits([&] { weft::await(source<int>::future(s)); }, {.on = &l});
+        weft::fiber waits([&] { weft::await(source<int>::future(s)); }, {.on = l});
         waits.detach();
         l.run_until_idle();
         EXPECT_EQ(s.interested(), 1u);
@@ -252,7 +252,7 @@ TEST(awaited_poll_future, is_either_completed_or_stopped) {
                 if (one.join().stopped()) ++stopped;
             }
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     all.join();
     over = true;

@@ -160,9 +160,9 @@ TEST(poll_task, ends_with_the_frame_of_a_stopped_awaiter) {
 
 TEST(poll_task, can_complete_on_a_thread_other_than_its_awaiters) {
     weft::loop here, there;
-    auto stackful = weft::spawn([] { return 5; }, {.on = &there});
+    auto stackful = weft::spawn([] { return 5; }, {.on = there});
     int got = 0;
-    weft::fiber waits([&] { got = weft::await(poll_task(stackful.async_get())); }, {.on = &here});
+    weft::fiber waits([&] { got = weft::await(poll_task(stackful.async_get())); }, {.on = here});
     std::thread other([&] { there.run(); });
     here.run();
     other.join();

@@ -62,7 +62,7 @@ TEST(poll_wakes, of_a_task_by_a_fiber_allocate_nothing) {
                 weft::this_fiber::yield();
             }
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     f.join();
     t.take();

@@ -46,8 +46,8 @@ protected:
     template <class F, class G>
     void run(F first, G second) {
         weft::loop l(weft::make_io_driver(GetParam()));
-        weft::fiber a(first, {.on = &l});
-        weft::fiber b(second, {.on = &l});
+        weft::fiber a(first, {.on = l});
+        weft::fiber b(second, {.on = l});
         l.run();
         a.join();
         b.join();
@@ -210,9 +210,9 @@ TEST_P(poll_many_with, wakes_two_waiters_of_one_fd) {
         ++woken;
     };
     weft::loop l(weft::make_io_driver(GetParam()));
-    weft::fiber a(waits, {.on = &l});
-    weft::fiber b(waits, {.on = &l});
-    weft::fiber c([&] { p.send(); }, {.on = &l});
+    weft::fiber a(waits, {.on = l});
+    weft::fiber b(waits, {.on = l});
+    weft::fiber c([&] { p.send(); }, {.on = l});
     l.run();
     a.join(), b.join(), c.join();
     EXPECT_EQ(woken, 2);

@@ -43,7 +43,7 @@ long peak(long count, weft::pool* pool) {
     std::vector<weft::fiber> fibers;
     fibers.reserve(static_cast<std::size_t>(count));  // the program's own memory goes back at once
     for (long n = 0; n < count; ++n)
-        fibers.emplace_back([&] { stand_deep(all, end); }, weft::fiber_options{.on = pool});
+        fibers.emplace_back([&] { stand_deep(all, end); }, weft::fiber_options{.on = *pool});
     all.wait();
     const long bytes = resident_bytes();
     end.count_down();

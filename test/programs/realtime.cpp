@@ -163,7 +163,7 @@ void of_a_loop() {
 // An id is a slot and its generation: no clock has a part in it.
 void of_a_manager() {
     weft::loop l;
-    weft::task_manager<> m({.on = &l, .timers = &l});
+    weft::task_manager<> m({.on = l, .timers = &l});
     const int before = monotonic_reads;
     std::set<std::uint64_t> ids;
     for (int n = 0; n < 10'000; ++n) {

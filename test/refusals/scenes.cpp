@@ -262,7 +262,7 @@ void embedded() {
                     writer.get();
                     right = true;
                 },
-                {.on = &l});
+                {.on = l});
             for (const auto end = steady_now() + patience; !f.done() && steady_now() < end;) {
                 while (steady_now() < end && l.run_once(steady_now())) {
                 }
@@ -300,7 +300,7 @@ void workers() {
                 writer.get();
                 return i;
             },
-            {.on = &p}));
+            {.on = p}));
     std::optional<told> error;
     for (int i = 0; i < 40; ++i) try {
             must(all[static_cast<std::size_t>(i)].get() == i);
@@ -372,7 +372,7 @@ void play_all(io_kind kind, report& r) {
         [&] {
             for (int i = 0; i < scene_count(); ++i) r.of[i] = outcome_of(scenes[i].play);
         },
-        {.on = &l});
+        {.on = l});
     l.run();
 }
 

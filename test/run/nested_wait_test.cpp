@@ -113,7 +113,7 @@ TEST(nested_wait, is_unwound_with_its_loop_even_under_a_shield) {
                 c.resume();
                 deaths += '!';
             },
-            {.on = &l});
+            {.on = l});
         l.run_until_idle();
         f.detach();
     }

@@ -45,7 +45,7 @@ private:
 template <class F>
 void on_a_loop(F f) {
     weft::loop l;
-    fiber main(std::move(f), {.on = &l});
+    fiber main(std::move(f), {.on = l});
     l.run();
 }
 
@@ -208,7 +208,7 @@ TEST(blocking, a_destroyed_frame_waits_for_its_call) {
                     over = true;
                 });
             },
-            {.on = &l});
+            {.on = l});
         l.run_once(weft::steady_now());
         d.wait_until_somebody_stands_here();
         opener = std::thread([&] {
@@ -248,7 +248,7 @@ TEST(blocking, loses_none_of_a_thousand_calls_from_two_loops) {
         std::vector<fiber> all;
         for (int i = 0; i < 500; ++i)
             all.emplace_back([&] { sum += run_blocking([] { return 1; }, pool); },
-                             weft::fiber_options{.on = &l});
+                             weft::fiber_options{.on = l});
         l.run();
     };
     std::thread other(half);

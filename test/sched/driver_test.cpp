@@ -20,8 +20,8 @@ using moments = std::vector<time_point>;
 TEST(driver, is_asked_to_wait_until_the_earliest_deadline) {
     manual_driver::record seen;
     loop l(std::make_unique<manual_driver>(seen));
-    fiber late([] { this_fiber::sleep_for(5ms); }, {.on = &l});
-    fiber soon([] { this_fiber::sleep_for(2ms); }, {.on = &l});
+    fiber late([] { this_fiber::sleep_for(5ms); }, {.on = l});
+    fiber soon([] { this_fiber::sleep_for(2ms); }, {.on = l});
     l.run();
     const moments wanted{time_point(2ms), time_point(2ms), time_point(5ms)};
     EXPECT_EQ(seen.waits, wanted) << "the first was ended by the wake for the posts";
@@ -36,7 +36,7 @@ TEST(driver, is_not_asked_to_wait_while_something_is_ready) {
         [] {
             for (int i = 0; i < 1000; ++i) this_fiber::yield();
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_EQ(seen.waits, moments{});
     f.join();
@@ -55,8 +55,8 @@ TEST(driver, is_woken_once_for_a_burst_of_posts) {
 TEST(driver, is_not_woken_by_what_its_own_loop_runs) {
     manual_driver::record seen;
     loop l(std::make_unique<manual_driver>(seen));
-    fiber child([] { this_fiber::sleep_for(1ms); }, {.on = &l});
-    fiber parent([&] { child.join(); }, {.on = &l});
+    fiber child([] { this_fiber::sleep_for(1ms); }, {.on = l});
+    fiber parent([&] { child.join(); }, {.on = l});
     const int before = seen.wakes;
     l.run();
     EXPECT_EQ(seen.wakes, before);
@@ -71,8 +71,8 @@ TEST(driver, that_cannot_be_woken_ends_the_run_after_one_report) {
     {
         loop l(std::make_unique<manual_driver>(seen));
         l.on_deadlock([](loop&) { ++reports; });
-        a = fiber([&] { b.join(); }, {.on = &l});
-        b = fiber([&] { a.join(); }, {.on = &l});
+        a = fiber([&] { b.join(); }, {.on = l});
+        b = fiber([&] { a.join(); }, {.on = l});
         l.run();
         EXPECT_EQ(reports, 1);
         EXPECT_EQ(l.flow_count(), 2u);

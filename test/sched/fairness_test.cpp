@@ -84,7 +84,7 @@ TEST(fairness, a_loop_fires_due_timers_however_busy_it_is) {
             [&] {
                 while (!busy.over) this_fiber::yield();
             },
-            fiber_options{.on = &l});
+            fiber_options{.on = l});
     long due_at = 0;
     time_point until{};  // still read after the sleeper has ended
     fiber sleeper(
@@ -97,7 +97,7 @@ TEST(fairness, a_loop_fires_due_timers_however_busy_it_is) {
             this_fiber::sleep_until(until);
             busy.over = true;
         },
-        {.on = &l});
+        {.on = l});
     busy.begin(l);
     l.run();
     EXPECT_LE(due_at == 0 ? 0 : busy.turns - due_at, 2 * 64);
@@ -181,7 +181,7 @@ struct busy_strand {
               [this, &over] {
                   while (!over && (!counts || ++turns != give_up)) this_fiber::yield();
               },
-              {.on = &on}) {}
+              {.on = on}) {}
 };
 
 TEST(fairness, as_many_busy_strands_as_workers_do_not_starve_others) {
@@ -224,7 +224,7 @@ TEST(fairness, busy_strands_on_one_worker_share_its_turns) {
             for (const auto& b : busy) others.push_back(b->turns);
             over = true;
         },
-        {.on = &last.on});
+        {.on = last.on});
     watch.join();
     for (const auto& b : busy) b->f.join();
     for (const long turns : others) {
@@ -270,7 +270,7 @@ TEST(fairness, a_worker_with_long_turns_still_checks_its_timers) {
                 this_fiber::yield();
             }
         },
-        {.on = &s});
+        {.on = s});
     long worst = 0;
     fiber sleeper(
         [&] {
@@ -283,7 +283,7 @@ TEST(fairness, a_worker_with_long_turns_still_checks_its_timers) {
             }
             over = true;
         },
-        {.on = &p});
+        {.on = p});
     sleeper.join();
     busy.join();
     EXPECT_LE(worst, 4 * 64);

@@ -104,7 +104,7 @@ TEST(idle_memory, sets_the_next_deadline_seen_by_a_foreign_loop) {
 TEST(idle_memory, does_not_keep_an_empty_loop_from_returning) {
     loop l;
     const with_a_keeper k([&](time_point now) { return now + 1s; });
-    fiber f([] { this_fiber::sleep_for(1ms); }, {.on = &l});
+    fiber f([] { this_fiber::sleep_for(1ms); }, {.on = l});
     l.run();
     EXPECT_TRUE(f.done());
 }

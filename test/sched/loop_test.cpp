@@ -76,7 +76,7 @@ TEST(loop, runs_yielding_fibers_in_round_robin_order) {
                     this_fiber::yield();
                 }
             },
-            fiber_options{.on = &l});
+            fiber_options{.on = l});
     l.run();
     EXPECT_EQ(seen, (ints{0, 1, 2, 0, 1, 2, 0, 1, 2}));
     for (fiber& f : all) f.join();
@@ -239,20 +239,20 @@ TEST(loop, offers_a_turn_the_one_that_would_come_next) {
             l.stop();
             EXPECT_EQ(offered(l), nullptr) << "no more turns";
         },
-        {.on = &l});
+        {.on = l});
     fiber sleeper(
         [&] {
             woken = current_flow();
             m.lock();
             m.unlock();
         },
-        {.on = &l});
+        {.on = l});
     fiber other(
         [&] {
             second = current_flow();
             for (int i = 0; i != 5; ++i) this_fiber::yield();
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_NE(second, nullptr);
     EXPECT_NE(woken, nullptr);
@@ -272,8 +272,8 @@ TEST(loop, counts_the_turns_that_were_passed_on) {
         const auto yields = [] {
             for (int i = 0; i != 100; ++i) this_fiber::yield();
         };
-        fiber a(yields, {.on = &l});
-        fiber b(yields, {.on = &l});
+        fiber a(yields, {.on = l});
+        fiber b(yields, {.on = l});
         const auto n = l.run_until_idle();
         EXPECT_EQ(l.turn_count(), n);
         return n;
@@ -292,17 +292,17 @@ TEST(loop, lets_a_third_fiber_run_beside_two_that_wake_each_other_and_pass_their
         [&] {
             while (const auto n = there.recv()) static_cast<void>(back.send(*n));
         },
-        {.on = &l});
+        {.on = l});
     fiber caller(
         [&] {
             for (; trips != 30; ++trips) {
-                if (trips == 20) fiber([&] { seen_at = trips; }, {.on = &l}).detach();
+                if (trips == 20) fiber([&] { seen_at = trips; }, {.on = l}).detach();
                 static_cast<void>(there.send(trips));
                 static_cast<void>(back.recv());
             }
             there.close();
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_GE(seen_at, 20);
     EXPECT_LE(seen_at, 22);
@@ -341,7 +341,7 @@ TEST(loop, passes_no_turn_on_from_the_one_in_which_it_is_observed) {
                 this_fiber::yield();
             }
         },
-        {.on = &l});
+        {.on = l});
     fiber b(
         [&] {
             this_fiber::yield();
@@ -353,7 +353,7 @@ TEST(loop, passes_no_turn_on_from_the_one_in_which_it_is_observed) {
             }
             this_fiber::yield();
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     l.set_watch(nullptr);
     ASSERT_EQ(all.size(), 4u);
@@ -377,7 +377,7 @@ private:
     void spawn(launch how) {
         if (count_ == 40) return;
         const char name = static_cast<char>('A' + count_++);
-        fiber([this, name] { live(name); }, {.launch = how, .on = &l_}).detach();
+        fiber([this, name] { live(name); }, {.launch = how, .on = l_}).detach();
     }
     void live(char name) {
         for (int i = 0; i != 12; ++i) {
@@ -430,8 +430,8 @@ TEST(loop, looks_for_posts_though_two_fibers_pass_their_turns_on_for_ever) {
     const auto yields = [&] {
         while (!posted) this_fiber::yield();
     };
-    fiber a(yields, {.on = &l});
-    fiber b(yields, {.on = &l});
+    fiber a(yields, {.on = l});
+    fiber b(yields, {.on = l});
     std::thread other([&] { l.post([&] { posted = true; }); });
     l.run();
     other.join();
@@ -549,7 +549,7 @@ TEST(loop, run_until_idle_runs_what_becomes_ready_or_due) {
             seen.push_back(2);
             this_fiber::sleep_for(1h);
         },
-        {.on = &l});
+        {.on = l});
     l.run_until_idle();
     EXPECT_EQ(seen, ints{});
     EXPECT_EQ(l.next_deadline(), time.now + 1ms);
@@ -577,7 +577,7 @@ TEST(loop, run_until_idle_ends_with_the_turn_that_reaches_its_deadline) {
                     this_fiber::yield();
                 }
             },
-            fiber_options{.on = &l});
+            fiber_options{.on = l});
     const auto frame = [&](duration budget) {
         const time_point before = time.now;
         const int ran = turns[0] + turns[1] + turns[2];
@@ -610,7 +610,7 @@ TEST(loop, run_until_idle_fires_due_timers_only_until_its_deadline) {
                 time.now += 1ms;
                 ++fired;
             },
-            fiber_options{.on = &l});
+            fiber_options{.on = l});
     l.run_until_idle(after(l.now(), 3ms));
     EXPECT_EQ(fired, 0);
     time.now += 1ms;
@@ -632,7 +632,7 @@ TEST(loop, wakes_sleepers_in_the_order_of_their_deadlines_after_a_day) {
                 this_fiber::sleep_for(std::chrono::minutes(minutes));
                 seen.push_back(minutes);
             },
-            fiber_options{.on = &l});
+            fiber_options{.on = l});
     l.run_until_idle();
     time.now += 24h;
     l.run_until_idle();
@@ -656,10 +656,10 @@ TEST(loop, is_never_early_whatever_the_duration) {
                 early += l.now() - until > 1ms;  // nor late, here where nothing takes time
                 ++done;
             },
-            fiber_options{.on = &l});
+            fiber_options{.on = l});
     all.emplace_back([] { this_fiber::sleep_for(std::chrono::hours::max()); },
-                     fiber_options{.on = &l});
-    all.emplace_back([] { this_fiber::sleep_until(never); }, fiber_options{.on = &l});
+                     fiber_options{.on = l});
+    all.emplace_back([] { this_fiber::sleep_until(never); }, fiber_options{.on = l});
     l.on_deadlock([](loop& of) { of.stop(); });
     l.run();
     EXPECT_EQ(early, 0);
@@ -671,7 +671,7 @@ TEST(loop, is_never_early_whatever_the_duration) {
 
 TEST(loop, sleeps_while_it_is_idle) {
     loop l;
-    fiber f([] { this_fiber::sleep_for(200ms); }, {.on = &l});
+    fiber f([] { this_fiber::sleep_for(200ms); }, {.on = l});
     testing::nothing_spare();
     rusage before{}, after{};
     getrusage(RUSAGE_THREAD, &before);
@@ -768,7 +768,7 @@ TEST(loop, can_be_driven_by_a_foreign_epoll_loop) {
             for (int i = 0; i < 200; ++i) this_fiber::yield();
             slept = true;
         },
-        {.on = &l});
+        {.on = l});
     std::thread other([&] {
         for (int i = 0; i < total; ++i) {
             l.post([&] { ++came; });
@@ -805,7 +805,7 @@ TEST(loop, run_returns_when_it_is_empty) {
             this_fiber::sleep_for(1ms);
             ++ran;
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_EQ(ran, 2);
     EXPECT_TRUE(f.done());
@@ -831,7 +831,7 @@ TEST(loop, can_be_stopped_by_any_thread_and_destroyed_at_once) {
         std::thread other;
         {
             loop l;
-            fiber([] { this_fiber::sleep_for(1h); }, {.on = &l}).detach();
+            fiber([] { this_fiber::sleep_for(1h); }, {.on = l}).detach();
             other = std::thread([&] { l.stop(); });
             l.run();
         }
@@ -899,7 +899,7 @@ TEST(loop, a_wake_ends_one_call_even_if_it_has_run_something) {
 
 TEST(loop, run_continues_after_a_wake_and_leaves_none_pending) {
     loop l;
-    fiber f([] { this_fiber::sleep_for(5ms); }, {.on = &l});
+    fiber f([] { this_fiber::sleep_for(5ms); }, {.on = l});
     l.wake();
     l.run();
     EXPECT_TRUE(f.done());
@@ -943,7 +943,7 @@ TEST(loop, runs_again_after_a_stop_in_each_of_many_loops) {
                     this_fiber::yield();
                 }
             },
-            {.on = &l});
+            {.on = l});
         for (int runs = 1; runs <= 3; ++runs) {
             l.run();
             EXPECT_EQ(turns, runs - 1) << "one turn a run";
@@ -974,9 +974,9 @@ TEST(loop, destroyed_with_live_work_unwinds_all_of_it) {
             for (;;) this_fiber::yield();
         };
         for (int i = 0; i < 10; ++i) {
-            fiber(waits, {.on = &l}).detach();
-            fiber(shielded, {.on = &l}).detach();
-            fiber(yields, {.on = &l}).detach();
+            fiber(waits, {.on = l}).detach();
+            fiber(shielded, {.on = l}).detach();
+            fiber(yields, {.on = l}).detach();
         }
         l.run_once(l.now());
         EXPECT_EQ(l.flow_count(), 30u);
@@ -1000,7 +1000,7 @@ TEST(loop, destroyed_unwinds_a_fiber_that_ignores_the_stop_and_yields) {
                     }
                 }
             },
-            {.on = &l})
+            {.on = l})
             .detach();
         l.run_once(l.now());
     }
@@ -1022,7 +1022,7 @@ TEST(loop, destroyed_requests_stop_of_fibers_not_yet_started) {
                     throw;
                 }
             },
-            {.on = &l})
+            {.on = l})
             .detach();
     }
     EXPECT_EQ(destroyed, 1);
@@ -1091,7 +1091,7 @@ TEST(loop, destroyed_ends_the_newest_flow_first) {
                 });
                 this_fiber::sleep_for(1h);
             },
-            {.on = &l})
+            {.on = l})
             .detach();
         l.run_until_idle();
     }
@@ -1104,7 +1104,7 @@ TEST(loop, destroyed_runs_a_hundred_thousand_unstarted_fibers) {
     {
         loop l;
         for (int i = 0; i < count; ++i)
-            fiber([&] { ++began; }, {.stack_bytes = 16384, .on = &l}).detach();
+            fiber([&] { ++began; }, {.stack_bytes = 16384, .on = l}).detach();
     }
     EXPECT_EQ(began, count);
 }
@@ -1168,7 +1168,7 @@ TEST(loop, destroyed_ends_fibers_that_keep_starting_another) {
     auto kept = std::make_shared<int>();
     {
         loop l;
-        fiber([&] { begin_next(kept); }, {.on = &l}).detach();
+        fiber([&] { begin_next(kept); }, {.on = l}).detach();
         l.run_once(l.now());
     }
     EXPECT_EQ(kept.use_count(), 1);
@@ -1202,7 +1202,7 @@ TEST(loop, destroyed_waits_for_the_wake_of_a_waiter_already_claimed) {
                     shield s;
                     await(op);
                 },
-                {.on = &l})
+                {.on = l})
                 .detach();
             l.run_until_idle();
             other = std::thread([&] {
@@ -1282,8 +1282,8 @@ TEST(loop, polls_its_driver_outside_any_flow) {
             [] {
                 for (int k = 0; k < 5; ++k) this_fiber::yield();
             },
-            {.on = &l});
-        fiber([] {}, {.on = &l}).detach();
+            {.on = l});
+        fiber([] {}, {.on = l}).detach();
         ready.detach();
         static_cast<void>(l.run_until_idle());
     }
@@ -1324,7 +1324,7 @@ TEST(loop, runs_and_ends_other_flows_while_it_unwinds_one) {
                 const shield s;
                 this_fiber::sleep_for(1h);
             },
-            {.name = "elder", .on = &l});
+            {.name = "elder", .on = l});
         fiber late(
             [&] {
                 const step_at_end end{[&] {
@@ -1343,7 +1343,7 @@ TEST(loop, runs_and_ends_other_flows_while_it_unwinds_one) {
                 EXPECT_FALSE(l.run_beside(false));  // within a turn
                 this_fiber::sleep_for(1h);
             },
-            {.name = "late", .on = &l});
+            {.name = "late", .on = l});
         EXPECT_TRUE(l.run_once(l.now()));
         elder.detach();
         late.detach();
@@ -1356,8 +1356,8 @@ TEST(loop_death, names_each_waiting_fiber_and_its_object_in_a_deadlock) {
         manual_driver::record time;
         loop l(std::make_unique<manual_driver>(time));
         fiber a, b;
-        a = fiber([&] { b.join(); }, {.name = "fork", .on = &l});
-        b = fiber([&] { a.join(); }, {.name = "spoon", .on = &l});
+        a = fiber([&] { b.join(); }, {.name = "fork", .on = l});
+        b = fiber([&] { a.join(); }, {.name = "spoon", .on = l});
         l.run();
         std::_Exit(1);
     };
@@ -1375,8 +1375,8 @@ TEST(loop, reports_a_deadlock_of_an_earlier_run_after_a_second) {
     {
         loop l(std::make_unique<manual_driver>(time));
         l.on_deadlock([](loop& of) { reports.push_back(of.now()); });
-        a = fiber([&] { b.join(); }, {.on = &l});
-        b = fiber([&] { a.join(); }, {.on = &l});
+        a = fiber([&] { b.join(); }, {.on = l});
+        b = fiber([&] { a.join(); }, {.on = l});
         l.run_until_idle();
         l.run();
     }
@@ -1391,7 +1391,7 @@ TEST(loop, reports_no_deadlock_when_another_thread_wakes_its_fiber) {
     l.on_deadlock([](loop&) { ++reports; });
     loop_thread elsewhere;
     fiber far([] { this_fiber::sleep_for(20ms); }, {.on = elsewhere});
-    fiber near([&] { far.join(); }, {.on = &l});
+    fiber near([&] { far.join(); }, {.on = l});
     l.run();
     near.join();
     EXPECT_EQ(reports, 0);
@@ -1418,7 +1418,7 @@ std::vector<time_point> sleeps_beside_one_that_waits_for_outside(std::size_t eld
                     EXPECT_EQ(r.value(), 7);
                 }
             },
-            {.on = &l});
+            {.on = l});
     l.run();
     EXPECT_EQ(reports, 0);
     return waits;
@@ -1440,8 +1440,8 @@ TEST(loop, reports_no_deadlock_without_a_handler) {
     {
         loop l(std::make_unique<manual_driver>(time));
         l.on_deadlock(nullptr);
-        a = fiber([&] { b.join(); }, {.on = &l});
-        b = fiber([&] { a.join(); }, {.on = &l});
+        a = fiber([&] { b.join(); }, {.on = l});
+        b = fiber([&] { a.join(); }, {.on = l});
         l.run();
         EXPECT_EQ(l.flow_count(), 2u);
     }
@@ -1453,10 +1453,10 @@ TEST(loop, prints_the_first_hundred_waiters_and_the_total_count) {
     loop l;
     fiber last;
     std::vector<fiber> all;
-    all.emplace_back([&] { last.join(); }, fiber_options{.name = "first", .on = &l});
+    all.emplace_back([&] { last.join(); }, fiber_options{.name = "first", .on = l});
     for (int i = 0; i < 148; ++i)
-        all.emplace_back([] { this_fiber::sleep_for(1h); }, fiber_options{.on = &l});
-    last = fiber([] { this_fiber::sleep_for(1h); }, {.name = "last", .on = &l});
+        all.emplace_back([] { this_fiber::sleep_for(1h); }, fiber_options{.on = l});
+    last = fiber([] { this_fiber::sleep_for(1h); }, {.name = "last", .on = l});
     l.run_until_idle();
     std::FILE* const file = std::tmpfile();
     ASSERT_NE(file, nullptr);
@@ -1481,8 +1481,8 @@ TEST(loop, prints_awaited_flows_by_name_and_other_objects_by_address) {
     mutex held;
     const std::lock_guard lock(held);
     fiber a;
-    fiber b([&] { held.lock(); }, {.name = "spoon", .on = &l});
-    a = fiber([&] { b.join(); }, {.name = "fork", .on = &l});
+    fiber b([&] { held.lock(); }, {.name = "spoon", .on = l});
+    a = fiber([&] { b.join(); }, {.name = "fork", .on = l});
     l.run_until_idle();
     ::testing::internal::CaptureStderr();
     l.print_waiting(2);
@@ -1572,7 +1572,7 @@ TEST(loop_death, forked_in_its_own_turn) {
                 }
                 this_fiber::sleep_for(1ms);
             },
-            {.on = &l});
+            {.on = l});
         l.run();
         std::_Exit(5);
     };

@@ -57,7 +57,7 @@ void compute_for(std::chrono::nanoseconds d) {
 
 TEST(pool, runs_what_is_spawned_from_a_plain_thread) {
     pool p(2);
-    EXPECT_EQ(spawn([] { return 42; }, {.on = &p}).get(), 42);
+    EXPECT_EQ(spawn([] { return 42; }, {.on = p}).get(), 42);
 }
 
 TEST(pool, starts_children_of_its_fibers_on_itself) {
@@ -70,7 +70,7 @@ TEST(pool, starts_children_of_its_fibers_on_itself) {
             n.spawn([&] { EXPECT_TRUE(p.running_in_this_thread()); });
             n.join();
         },
-        {.on = &p})
+        {.on = p})
         .get();
     EXPECT_FALSE(p.running_in_this_thread());
 }
@@ -79,7 +79,7 @@ TEST(pool, runs_each_of_many_exactly_once) {
     constexpr std::size_t count = testing::slow ? 2'000 : 50'000;
     pool p(3);
     std::vector<std::atomic<int>> ran(count);
-    for (std::size_t i = 0; i != count; ++i) fiber([&, i] { ++ran[i]; }, {.on = &p}).detach();
+    for (std::size_t i = 0; i != count; ++i) fiber([&, i] { ++ran[i]; }, {.on = p}).detach();
     p.wait_until_idle();
     for (const auto& n : ran) ASSERT_EQ(n, 1);
 }
@@ -94,7 +94,7 @@ TEST(pool, spreads_the_children_of_one_fiber_over_its_workers) {
             a.join();
             b.join();
         },
-        {.on = &p})
+        {.on = p})
         .get();
     EXPECT_GE(p.stats().steal_count, 1u);
 }
@@ -114,7 +114,7 @@ TEST(pool, keeps_a_started_fiber_on_its_thread) {
                         moved += this_thread_now() != mine;
                     }
                 },
-                fiber_options{.on = &p});
+                fiber_options{.on = p});
         for (fiber& f : all) f.join();
     }
     EXPECT_EQ(moved, 0);
@@ -140,7 +140,7 @@ struct waves {
                 held.count_down();
                 release.wait();
             },
-            {.on = &p.worker(1)});
+            {.on = p.worker(1)});
         held.wait();
         for (int i = 0; i != party_size; ++i) begin_one();
         while (begun != party_size) std::this_thread::sleep_for(100us);
@@ -183,7 +183,7 @@ TEST(pool, offloads_started_tasks_to_idle_workers) {
     };
     std::vector<fiber> all;
     w.begin(p, [&] {
-        all.emplace_back([&] { await(schedule_on(p, body())); }, fiber_options{.on = &p});
+        all.emplace_back([&] { await(schedule_on(p, body())); }, fiber_options{.on = p});
     });
     w.run(p);
     for (fiber& f : all) f.join();
@@ -204,7 +204,7 @@ TEST(pool, offloads_migratable_fibers) {
             w.compute(last);
         }
     };
-    w.begin(p, [&] { all.emplace_back(body, fiber_options{.on = &p, .migratable = true}); });
+    w.begin(p, [&] { all.emplace_back(body, fiber_options{.on = p, .migratable = true}); });
     w.run(p);
     for (fiber& f : all) f.join();
     EXPECT_GT(w.moved, 0);
@@ -228,7 +228,7 @@ TEST(pool, stops_and_times_out_offloaded_tasks) {
         };
         std::vector<fiber> all;
         for (int i = 0; i != count; ++i)
-            all.emplace_back([&] { await(schedule_on(p, body())); }, fiber_options{.on = &p});
+            all.emplace_back([&] { await(schedule_on(p, body())); }, fiber_options{.on = p});
         const auto until = std::chrono::steady_clock::now() + (testing::slow ? 1s : 300ms);
         while (std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
         for (fiber& f : all) f.request_stop();
@@ -251,7 +251,7 @@ TEST(pool, unwinds_offloaded_fibers_when_it_is_destroyed) {
                     const shield deaf;
                     for (++begun;; compute_for(100us)) this_fiber::sleep_for(1us);
                 },
-                {.on = &p, .migratable = true})
+                {.on = p, .migratable = true})
                 .detach();
         while (begun != 16) std::this_thread::sleep_for(1ms);
     }
@@ -263,9 +263,9 @@ TEST(pool, runs_on_the_given_worker) {
     std::set<std::thread::id> seen;
     for (unsigned i = 0; i != p.thread_count(); ++i) {
         const auto first =
-            spawn([] { return std::this_thread::get_id(); }, {.on = &p.worker(i)}).get();
+            spawn([] { return std::this_thread::get_id(); }, {.on = p.worker(i)}).get();
         const auto again =
-            spawn([] { return std::this_thread::get_id(); }, {.on = &p.worker(i)}).get();
+            spawn([] { return std::this_thread::get_id(); }, {.on = p.worker(i)}).get();
         EXPECT_EQ(first, again);
         seen.insert(first);
     }
@@ -306,7 +306,7 @@ TEST(pool, stops_waiting_fibers_when_it_is_destroyed) {
                     begun.count_down();
                     this_fiber::sleep_for(1h);
                 },
-                {.on = &p})
+                {.on = p})
                 .detach();
         begun.wait();
     }
@@ -327,12 +327,12 @@ TEST(pool, lets_a_stopped_fiber_spawn_on_another_worker) {
                 } catch (const stopped&) {
                     compute_for(1ms);
                     const shield until_it_has_come;
-                    spawn([] {}, {.on = &p.worker(1)}).get();
+                    spawn([] {}, {.on = p.worker(1)}).get();
                     was_helped = true;
                     throw;
                 }
             },
-            {.on = &p.worker(0)})
+            {.on = p.worker(0)})
             .detach();
         begun.wait();
     }
@@ -352,7 +352,7 @@ TEST(pool, unwinds_fibers_that_do_not_stop) {
                     const shield deaf;
                     this_fiber::sleep_for(1h);
                 },
-                {.on = &p})
+                {.on = p})
                 .detach();
         begun.wait();
     }
@@ -372,7 +372,7 @@ TEST(pool, can_be_created_and_destroyed_repeatedly) {
     for (int i = 0; i != 100; ++i) {
         pool p(2);
         if (i % 3 == 0) continue;
-        ASSERT_EQ(spawn([i] { return i; }, {.on = &p}).get(), i);
+        ASSERT_EQ(spawn([i] { return i; }, {.on = p}).get(), i);
     }
 }
 
@@ -385,14 +385,14 @@ TEST(pool, coexists_with_other_pools) {
             for (int i = 0; i != 1000; ++i) ASSERT_TRUE(ch.send(i));
             ch.close();
         },
-        {.on = &a});
+        {.on = a});
     const int sum = spawn(
                         [&] {
                             int all = 0;
                             while (auto n = ch.recv()) all += *n;
                             return all;
                         },
-                        {.on = &b})
+                        {.on = b})
                         .get();
     sender.join();
     EXPECT_EQ(sum, 999 * 1000 / 2);
@@ -412,7 +412,7 @@ TEST(pool, preserves_mutual_exclusion_across_its_threads) {
                     if (n % 16 == 0) this_fiber::yield();
                 }
             },
-            {.on = &p})
+            {.on = p})
             .detach();
     p.wait_until_idle();
     EXPECT_EQ(count, 20 * rounds);
@@ -425,7 +425,7 @@ TEST(pool, loses_no_wake) {
     for (int i = 0; i != rounds; ++i) {
         if (i % 64 == 0) std::this_thread::sleep_for(50us);
         for (int n = 0; n < i % 512; ++n) asm volatile("");
-        ASSERT_EQ(spawn([i] { return i; }, {.on = &p}).get(), i);
+        ASSERT_EQ(spawn([i] { return i; }, {.on = p}).get(), i);
     }
 }
 
@@ -442,7 +442,7 @@ TEST(pool, loses_no_wake_between_its_workers) {
                             }
                             return sum;
                         },
-                        {.on = &p})
+                        {.on = p})
                         .get();
     EXPECT_EQ(all, 3 * rounds);
 }
@@ -451,8 +451,8 @@ TEST(pool, loses_no_wake_between_its_workers) {
 TEST(pool, uses_no_processor_time_when_idle) {
     testing::nothing_spare();
     pool p(2);
-    spawn([] { return spawn([] { return 1; }).get(); }, {.on = &p}).get();
-    fiber f([] { this_fiber::sleep_for(1h); }, {.on = &p});
+    spawn([] { return spawn([] { return 1; }).get(); }, {.on = p}).get();
+    fiber f([] { this_fiber::sleep_for(1h); }, {.on = p});
     std::this_thread::sleep_for(50ms);
     const auto before = processor_time();
     const std::size_t rests = p.stats().park_count;
@@ -468,7 +468,7 @@ TEST(pool_death, waited_for_by_its_own_fiber) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto waits = [] {
         pool p(1);
-        spawn([&] { p.wait_until_idle(); }, {.on = &p}).get();
+        spawn([&] { p.wait_until_idle(); }, {.on = p}).get();
     };
     EXPECT_DEATH(waits(), "weft: a pool is waited for by what it runs .*pool_test");
 }
@@ -480,8 +480,8 @@ TEST(pool, starves_nothing_behind_busy_fibers) {
         [&] {
             while (!over) this_fiber::yield();
         },
-        {.on = &p});
-    EXPECT_EQ(spawn([] { return 1; }, {.on = &p}).get(), 1);  // from the inbox
+        {.on = p});
+    EXPECT_EQ(spawn([] { return 1; }, {.on = p}).get(), 1);  // from the inbox
     fiber spawner(  // the newest starts first, and the oldest is started nevertheless
         [&] {
             fiber eldest([&] { over = true; });
@@ -491,7 +491,7 @@ TEST(pool, starves_nothing_behind_busy_fibers) {
             }
             eldest.join();
         },
-        {.on = &p});
+        {.on = p});
     spawner.join();
     busy.join();
 }
@@ -504,7 +504,7 @@ TEST(pool, steals_from_a_blocked_worker) {
             for (int i = 0; i != 10; ++i) fiber([&] { ++ran; }).detach();
             while (ran != 10) std::this_thread::yield();  // it holds its worker
         },
-        {.on = &p})
+        {.on = p})
         .get();
     EXPECT_GE(p.stats().steal_count, 10u);
 }
@@ -512,7 +512,7 @@ TEST(pool, steals_from_a_blocked_worker) {
 TEST(pool, counts_remote_schedules_steals_and_offloads) {
     pool p(1);
     EXPECT_EQ(p.stats().remote_schedule_count, 0u);
-    for (int i = 0; i != 5; ++i) spawn([] { this_fiber::yield(); }, {.on = &p}).get();
+    for (int i = 0; i != 5; ++i) spawn([] { this_fiber::yield(); }, {.on = p}).get();
     const pool_stats s = p.stats();
     EXPECT_EQ(s.remote_schedule_count, 5u);
     EXPECT_EQ(s.steal_count, 0u) << "there is no other";
@@ -532,7 +532,7 @@ TEST(pool, waits_until_it_is_empty) {
                     ++ended;
                 }).detach();
             },
-            {.on = &p})
+            {.on = p})
             .detach();
     p.wait_until_idle();
     EXPECT_EQ(ended, 20);
@@ -555,7 +555,7 @@ TEST(pool, keeps_its_threads_on_the_given_processors) {
                 ASSERT_EQ(::pthread_getname_np(::pthread_self(), name, sizeof name), 0);
                 EXPECT_EQ(std::string(name), "pinned/" + std::to_string(i));
             },
-            {.on = &p.worker(i)})
+            {.on = p.worker(i)})
             .get();
 }
 
@@ -577,8 +577,8 @@ TEST(pool, delivers_a_stop_to_a_fiber_not_yet_started) {
         [&] {
             while (!go) std::this_thread::yield();
         },
-        {.on = &p});
-    fiber late([] { this_fiber::sleep_for(1h); }, {.on = &p});
+        {.on = p});
+    fiber late([] { this_fiber::sleep_for(1h); }, {.on = p});
     EXPECT_TRUE(late.request_stop());
     go = true;
     EXPECT_TRUE(late.join().stopped());

@@ -41,7 +41,7 @@ TEST(strand, runs_what_is_spawned_on_it_and_returns_results) {
     pool p(2);
     strand s(p);
     EXPECT_EQ(
-        spawn([&] { return s.running_in_this_thread() && p.running_in_this_thread(); }, {.on = &s})
+        spawn([&] { return s.running_in_this_thread() && p.running_in_this_thread(); }, {.on = s})
             .get(),
         true);
     const auto body = [&]() -> task<int> { co_return s.running_in_this_thread() ? 7 : 0; };
@@ -64,7 +64,7 @@ TEST(strand, never_runs_two_at_once) {
                         if (n % 16 == 0) this_fiber::yield();
                     }
                 },
-                fiber_options{.on = &s});
+                fiber_options{.on = s});
         std::thread outside([&] {
             for (int n = 0; n != strand_rounds; ++n) s.post([&] { ++plain; });
         });
@@ -89,7 +89,7 @@ TEST(strand, runs_the_children_of_its_flows) {
     pool p(2);
     strand s(p);
     bool inside = false;
-    spawn([&] { spawn([&] { inside = s.running_in_this_thread(); }).get(); }, {.on = &s}).get();
+    spawn([&] { spawn([&] { inside = s.running_in_this_thread(); }).get(); }, {.on = s}).get();
     EXPECT_TRUE(inside);
 }
 
@@ -120,7 +120,7 @@ TEST(strand, shares_locks_and_channels_with_others) {
             }
             c.close();
         },
-        {.on = &a});
+        {.on = a});
     fiber receives(
         [&] {
             while (c.recv()) {
@@ -128,7 +128,7 @@ TEST(strand, shares_locks_and_channels_with_others) {
                 ++sum;
             }
         },
-        {.on = &b});
+        {.on = b});
     sends.join();
     receives.join();
     EXPECT_EQ(sum, 2 * strand_rounds);
@@ -144,7 +144,7 @@ TEST(strand, keeps_deadlines) {
             fiber late([] { this_fiber::sleep_for(1h); });
             this_fiber::sleep_for(10ms);  // earlier than what the alarm is set for
         },
-        {.on = &s})
+        {.on = s})
         .get();
     const auto took = std::chrono::steady_clock::now() - began;
     EXPECT_GE(took, 40ms);
@@ -167,7 +167,7 @@ TEST(strand, keeps_a_deadline_that_passes_during_its_turn) {
             held.count_down();
             while (!turn_began) std::this_thread::yield();
         },
-        {.on = &p.worker(0)});
+        {.on = p.worker(0)});
     held.wait();
     std::latch asleep(1);
     time_point until{};
@@ -178,7 +178,7 @@ TEST(strand, keeps_a_deadline_that_passes_during_its_turn) {
             this_fiber::sleep_until(until);
             woken = true;
         },
-        {.on = &s});
+        {.on = s});
     asleep.wait();
     s.post([&] {
         turn_began = true;
@@ -206,7 +206,7 @@ TEST(strand, requests_stop_of_its_flows_when_it_is_destroyed) {
                     begun.count_down();
                     this_fiber::sleep_for(1h);
                 },
-                {.on = &s})
+                {.on = s})
                 .detach();
         begun.wait();
     }
@@ -253,11 +253,11 @@ TEST(strand, owned_by_a_fiber_of_its_pool_ends_with_the_pool) {
                             begun.count_down();
                             this_fiber::sleep_for(1h);
                         },
-                        {.on = &s})
+                        {.on = s})
                         .detach();
                 this_fiber::sleep_for(1h);
             },
-            {.on = &p})
+            {.on = p})
             .detach();
         begun.wait();
     }
@@ -283,12 +283,12 @@ int ended_with_their_strand(int count, F f) {
                         const shield deaf;
                         f();
                     },
-                    {.on = &s})
+                    {.on = s})
                     .detach();
             const shield deaf;
             this_fiber::sleep_for(1h);
         },
-        {.on = &p})
+        {.on = p})
         .detach();
     begun.wait();
     on.reset();
@@ -329,7 +329,7 @@ TEST(strand, is_waited_for_by_its_pool) {
             this_fiber::sleep_for(20ms);
             ended = true;
         },
-        {.on = &s})
+        {.on = s})
         .detach();
     p.wait_until_idle();
     EXPECT_TRUE(ended);
@@ -353,7 +353,7 @@ TEST(strand_death, destroyed_in_a_coroutine_while_it_is_not_empty) {
             pool p(2);
             const auto body = [&]() -> task<> {
                 strand s(p);
-                fiber([] { this_fiber::sleep_for(1h); }, {.on = &s}).detach();
+                fiber([] { this_fiber::sleep_for(1h); }, {.on = s}).detach();
                 co_return;
             };
             sync_wait(schedule_on(p, body()));

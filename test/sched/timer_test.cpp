@@ -211,7 +211,7 @@ TEST_F(timer_test, may_start_others_in_its_function) {
 
 TEST_F(timer_test, runs_outside_any_flow_on_its_loop) {
     bool right = false;
-    fiber f([&] { this_fiber::sleep_for(1h); }, {.on = &l});
+    fiber f([&] { this_fiber::sleep_for(1h); }, {.on = l});
     timer t(l, 1ms, [&] { right = l.running_in_this_thread() && current_flow() == nullptr; });
     l.run_until_idle();
     pass(1ms);
@@ -304,8 +304,8 @@ TEST(timer_threads, stop_and_join_suspends_only_the_calling_fiber) {
         while (!release) std::this_thread::yield();
     });
     while (!began) std::this_thread::yield();
-    fiber joiner([&] { t.stop_and_join(); }, {.on = &here});
-    fiber other([&] { release = true; }, {.on = &here});
+    fiber joiner([&] { t.stop_and_join(); }, {.on = here});
+    fiber other([&] { release = true; }, {.on = here});
     here.run();
     joiner.join();
     other.join();
@@ -331,8 +331,8 @@ TEST(timer_threads, stop_and_join_waits_for_the_call_even_in_a_stopped_fiber) {
             joined = over;
             this_fiber::sleep_for(1h);
         },
-        {.on = &here});
-    fiber other([&] { release = true; }, {.on = &here});
+        {.on = here});
+    fiber other([&] { release = true; }, {.on = here});
     here.run();
     EXPECT_TRUE(joined);
     EXPECT_TRUE(joiner.join().stopped());
@@ -351,7 +351,7 @@ TEST(timer_threads, stop_and_join_in_a_killed_fiber_stops_using_its_stack) {
     while (!began) std::this_thread::yield();
     {
         loop here;
-        fiber([&] { t.stop_and_join(); }, {.on = &here}).detach();
+        fiber([&] { t.stop_and_join(); }, {.on = here}).detach();
         here.run_until_idle();
     }
     loop here;
@@ -363,7 +363,7 @@ TEST(timer_threads, stop_and_join_in_a_killed_fiber_stops_using_its_stack) {
             t.stop_and_join();
             EXPECT_EQ(std::ranges::count(own, 'x'), std::ssize(own));
         },
-        {.on = &here});
+        {.on = here});
     here.run();
     next.join();
 }

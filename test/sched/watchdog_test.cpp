@@ -48,7 +48,7 @@ TEST(watchdog, names_the_fiber_that_blocks_its_thread) {
     loop l;
     {
         const watchdog w(l, 20ms, told_turns::hear);
-        fiber holds([] { std::this_thread::sleep_for(1500ms); }, {.name = "hog", .on = &l});
+        fiber holds([] { std::this_thread::sleep_for(1500ms); }, {.name = "hog", .on = l});
         const fiber::id id = holds.get_id();
         holds.detach();
         l.run();
@@ -60,7 +60,7 @@ TEST(watchdog, names_the_fiber_that_blocks_its_thread) {
         EXPECT_GE(all[0].lasted, 20ms);
         EXPECT_LT(all[0].lasted, 1500ms);
     }
-    fiber([] {}, {.on = &l}).detach();
+    fiber([] {}, {.on = l}).detach();
     l.run();  // it may run unwatched afterwards
 }
 
@@ -100,7 +100,7 @@ TEST(watchdog, reports_within_two_thresholds_on_a_busy_loop) {
             told.cleared();  // drops a short turn whose thread was kept waiting
             until_told = pass(10s, [&] { return !told.copy().empty(); });
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_LT(until_told, 250ms) << "two limits, and what a busy machine adds";
 }
@@ -125,13 +125,13 @@ TEST(watchdog, is_silent_about_fibers_that_yield_or_wait) {
         [&] {
             while (!over) this_fiber::yield();
         },
-        {.on = &l});
+        {.on = l});
     fiber waits(
         [&] {
             this_fiber::sleep_for(700ms);
             over = true;
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_TRUE(told.copy().empty());
 }
@@ -139,7 +139,7 @@ TEST(watchdog, is_silent_about_fibers_that_yield_or_wait) {
 TEST(watchdog, of_a_pool_names_the_fiber_that_blocks_a_worker) {
     told_turns& told = told_turns::present().cleared();
     pool p({.thread_count = 2, .stall_threshold = 20ms, .on_stall = told_turns::hear});
-    spawn([] { std::this_thread::sleep_for(1300ms); }, {.name = "busy", .on = &p.worker(1)}).get();
+    spawn([] { std::this_thread::sleep_for(1300ms); }, {.name = "busy", .on = p.worker(1)}).get();
     const auto all = told.copy();
     ASSERT_EQ(all.size(), 1u);
     EXPECT_EQ(std::string(all[0].name), "busy");

@@ -88,7 +88,7 @@ private:
         if (where == 0)
             threads_.emplace_back(whole);
         else
-            fibers_.emplace_back(whole, weft::fiber_options{.on = where < 3 ? &on_loop_ : &on_pool_,
+            fibers_.emplace_back(whole, weft::fiber_options{.on = where < 3 ? on_loop_ : on_pool_,
                                                             .migratable = where == 4});
     }
 

@@ -230,7 +230,7 @@ private:
                     random r(its);
                     work(r);
                 },
-                weft::fiber_options{.on = &l});
+                weft::fiber_options{.on = l});
         const weft::time_point limit = weft::after(l.now(), 30s);
         for (std::uint64_t turns = dies ? mine.below(200) : UINT64_MAX; living != 0; --turns) {
             if (turns == 0) return;  // the fibers are killed where they wait

@@ -129,7 +129,7 @@ public:
             planted& p = all_.emplace_back(i);
             p.root = weft::fiber(
                 [&p, some = random(r.next()), migratable] { grow(p.t, some, 3, migratable); },
-                {.on = on, .migratable = migratable});
+                {.on = *on, .migratable = migratable});
         }
     }
     void stop_some(random& r) {

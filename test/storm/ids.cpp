@@ -31,7 +31,7 @@ constexpr std::uint64_t slot_mask = (std::uint64_t{1} << weft::detail::task_tabl
 // only those of one.
 struct all_rounds {
     weft::loop loop;
-    weft::task_manager<> m{{.on = &loop}};
+    weft::task_manager<> m{{.on = loop}};
     std::unordered_map<std::uint64_t, std::uint64_t> highest;  // of each slot
 };
 

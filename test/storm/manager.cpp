@@ -136,7 +136,7 @@ struct storm_round {
         const std::uint64_t how = x.next();
         weft::spawn_options o;
         if (x.one_in(3)) o.timeout = std::chrono::microseconds(x.below(3000));
-        if (x.one_in(3)) o.on = &loop;
+        if (x.one_in(3)) o.on = loop;
         if (x.one_in(8)) o.launch = weft::launch::deferred;
         const bool lazy = o.launch == weft::launch::deferred;
         const auto h =
@@ -208,7 +208,7 @@ std::uint64_t storm_manager(random& x) {
     static loop_thread there;
     static weft::pool pool({.thread_count = 2});
     storm_round r(pool, there.loop(),
-                  {.on = &pool,
+                  {.on = pool,
                    .timers = &there.loop(),
                    .resolution = 100us,
                    .grace = std::chrono::microseconds(x.below(2) * 300),

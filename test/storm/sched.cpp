@@ -231,7 +231,7 @@ std::uint64_t one_round(random& r) {
                     weft::nursery all;
                     for (auto n = root_count; n-- != 0;) {
                         weft::scheduler& on = w.anywhere(own);
-                        weft::spawn_into(all, root(w, own.next()), &on);
+                        all.spawn(root(w, own.next()), {.on = on});
                     }
                     if (stops) {
                         weft::this_fiber::sleep_for(patience);
@@ -239,7 +239,7 @@ std::uint64_t one_round(random& r) {
                     }
                     all.join();
                 },
-                {.on = &here});
+                {.on = here});
             here.run();
         });
         std::vector<std::thread> outside;
@@ -262,7 +262,7 @@ std::uint64_t one_round(random& r) {
                     } const e{ended};
                     weft::this_fiber::sleep_for(1h);
                 },
-                {.on = &w.any_strand(r).on})
+                {.on = w.any_strand(r).on})
                 .detach();
         w.strands.clear();
         STORM_CHECK(ended.load() == asleep);

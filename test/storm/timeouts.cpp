@@ -61,7 +61,7 @@ std::uint64_t round(random& r) {
         one& o = all.emplace_back();
         const weft::time_point deadline = within(3ms);
         o.f = weft::fiber([&, deadline] { wait_once(permits, deadline, of_fibers, &o.asked); },
-                          {.on = &l});
+                          {.on = l});
     }
     weft::fiber stopper(
         [&] {
@@ -73,7 +73,7 @@ std::uint64_t round(random& r) {
                 if (r.one_in(16)) weft::this_fiber::yield();
             }
         },
-        {.on = &l});
+        {.on = l});
     const std::uint64_t released = r.below(waits_of_a_round);
     const weft::time_point last = within(2ms);
     std::thread releaser([&permits, released, last, some = random(r.next())]() mutable {

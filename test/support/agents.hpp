@@ -78,7 +78,7 @@ public:
             coroutines_.push_back(ending(std::move(body)));
             l.post([&t = coroutines_.back()] { t.start(); });
         } else if (k == kind::fiber) {
-            fibers_.emplace_back(blocking_body(std::move(body)), fiber_options{.on = &l});
+            fibers_.emplace_back(blocking_body(std::move(body)), fiber_options{.on = l});
         } else {
             threads_.push_back(blocking_body(std::move(body)));
         }

@@ -18,7 +18,7 @@ public:
     }
 
     weft::loop& loop() noexcept { return loop_; }
-    operator executor*() noexcept { return &loop_; }
+    operator scheduler_ref() noexcept { return loop_; }
 
 private:
     void run() {

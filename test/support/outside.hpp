@@ -56,7 +56,7 @@ bool waits_for_outside(F waits) {
         reported = true;
         where.stop();
     });
-    fiber f(std::move(waits), {.on = &l});
+    fiber f(std::move(waits), {.on = l});
     l.run();
     f.request_stop();
     l.run_until_idle();

@@ -56,8 +56,7 @@ TEST(auto_reset_event, wakes_in_order_of_arrival) {
     std::vector<int> order;
     std::vector<weft::fiber> fibers;
     for (int i = 0; i < 3; ++i)
-        fibers.emplace_back([&, i] { e.wait(), order.push_back(i); },
-                            weft::fiber_options{.on = &l});
+        fibers.emplace_back([&, i] { e.wait(), order.push_back(i); }, weft::fiber_options{.on = l});
     l.run_until_idle();
     for (int i = 0; i < 3; ++i) {
         e.set();
@@ -71,7 +70,7 @@ TEST(auto_reset_event, a_killed_waiter_consumes_its_granted_signal) {
     weft::auto_reset_event e;
     {
         weft::loop l;
-        weft::fiber f([&] { e.wait(); }, {.on = &l});
+        weft::fiber f([&] { e.wait(); }, {.on = l});
         l.run_until_idle();
         e.set();
         f.detach();

@@ -67,8 +67,8 @@ TEST(broadcast_death, a_second_wait_on_one_receiver) {
             weft::loop l;
             weft::broadcast<int> b(1);
             weft::broadcast<int>::receiver r(b);
-            weft::fiber one([&] { static_cast<void>(r.recv()); }, {.on = &l});
-            weft::fiber two([&] { static_cast<void>(r.recv()); }, {.on = &l});
+            weft::fiber one([&] { static_cast<void>(r.recv()); }, {.on = l});
+            weft::fiber two([&] { static_cast<void>(r.recv()); }, {.on = l});
             l.run();
         },
         "two wait at one receiver of a broadcast\n");
@@ -80,7 +80,7 @@ TEST(broadcast_death, try_recv_during_a_wait_on_the_same_receiver) {
             weft::loop l;
             weft::broadcast<int> b(1);
             weft::broadcast<int>::receiver r(b);
-            weft::fiber f([&] { static_cast<void>(r.recv()); }, {.on = &l});
+            weft::fiber f([&] { static_cast<void>(r.recv()); }, {.on = l});
             l.run_until_idle();
             static_cast<void>(r.try_recv());
         },

@@ -442,7 +442,7 @@ TEST_P(every_blocking_wait_of_sync, is_cancelled_when_its_stack_is_unwound) {
                 GetParam().blocks(t);
                 returned = true;
             },
-            {.on = &l});
+            {.on = l});
         f.detach();
         l.run_until_idle();
     }

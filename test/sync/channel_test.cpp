@@ -137,9 +137,9 @@ TEST(channel, close_wakes_all_waiters) {
     std::vector<weft::fiber> fibers;
     for (int i = 0; i < 3; ++i) {
         fibers.emplace_back([&] { notified += empty.recv().error() == weft::errc::closed; },
-                            weft::fiber_options{.on = &l});
+                            weft::fiber_options{.on = l});
         fibers.emplace_back([&] { notified += full.send(2).error() == weft::errc::closed; },
-                            weft::fiber_options{.on = &l});
+                            weft::fiber_options{.on = l});
     }
     l.run_until_idle();
     empty.close();
@@ -206,7 +206,7 @@ TEST(channel, senders_and_receivers_are_served_in_order_of_arrival) {
     std::vector<int> received, served;
     std::vector<weft::fiber> fibers;
     for (int i = 0; i < 4; ++i)
-        fibers.emplace_back([&, i] { EXPECT_TRUE(c.send(i)); }, weft::fiber_options{.on = &l});
+        fibers.emplace_back([&, i] { EXPECT_TRUE(c.send(i)); }, weft::fiber_options{.on = l});
     l.run_until_idle();
     for (int i = 0; i < 4; ++i) received.push_back(*c.try_recv());
     EXPECT_EQ(received, (std::vector<int>{0, 1, 2, 3}));
@@ -216,7 +216,7 @@ TEST(channel, senders_and_receivers_are_served_in_order_of_arrival) {
                 EXPECT_EQ(*c.recv(), 10 + i);
                 served.push_back(i);
             },
-            weft::fiber_options{.on = &l});
+            weft::fiber_options{.on = l});
     l.run_until_idle();
     for (int i = 0; i < 4; ++i) EXPECT_TRUE(c.try_send(10 + i));
     l.run();
@@ -301,15 +301,15 @@ TEST(channel_go, fifo) {
                     EXPECT_EQ(*numbers.recv(), i);
                     EXPECT_TRUE(turns[at + 1]->send(1));
                 },
-                weft::fiber_options{.on = &l});
+                weft::fiber_options{.on = l});
         weft::fiber starts(
             [&] {
                 EXPECT_TRUE(turns[0]->send(0));
                 for (int i = 0; i < stages; ++i) EXPECT_TRUE(numbers.send(i));
             },
-            weft::fiber_options{.on = &l});
+            weft::fiber_options{.on = l});
         weft::fiber ends([&] { EXPECT_EQ(*turns[stages]->recv(), 1); },
-                         weft::fiber_options{.on = &l});
+                         weft::fiber_options{.on = l});
         l.run();
         for (auto& f : fibers) f.join();
         starts.join();
@@ -323,13 +323,13 @@ TEST(channel_go, nonblock) {
     weft::channel<int> c;
     EXPECT_EQ(c.try_recv().error(), would_wait);
     EXPECT_EQ(c.try_send(1).error(), would_wait);
-    weft::fiber receiver([&] { EXPECT_EQ(*c.recv(), 123); }, {.on = &l});
+    weft::fiber receiver([&] { EXPECT_EQ(*c.recv(), 123); }, {.on = l});
     l.run_until_idle();
     EXPECT_TRUE(c.try_send(123));
     EXPECT_EQ(c.try_send(123).error(), would_wait) << "it has been served";
     l.run();
     receiver.join();
-    weft::fiber sender([&] { EXPECT_TRUE(c.send(234)); }, {.on = &l});
+    weft::fiber sender([&] { EXPECT_TRUE(c.send(234)); }, {.on = l});
     l.run_until_idle();
     EXPECT_EQ(*c.try_recv(), 234);
     EXPECT_EQ(c.try_recv().error(), would_wait);
@@ -355,7 +355,7 @@ TEST(channel_go, sieve) {
             for (int i = 2; out->send(i); ++i) {
             }
         },
-        weft::fiber_options{.on = &l});
+        weft::fiber_options{.on = l});
     weft::fiber drives(
         [&] {
             for (int i = 0; i < count; ++i) {
@@ -371,7 +371,7 @@ TEST(channel_go, sieve) {
             }
             channels.back()->close();
         },
-        weft::fiber_options{.on = &l});
+        weft::fiber_options{.on = l});
     l.run();
     drives.join();
     for (auto& f : fibers) f.join();
@@ -396,7 +396,7 @@ TEST(channel, reports_closed_even_to_a_stopped_caller) {
                 EXPECT_EQ(weft::await(c->async_recv()).error(), weft::errc::closed);
             }
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     EXPECT_FALSE(f.join().stopped());
 }

@@ -84,7 +84,7 @@ TEST(condition_variable, notify_one_wakes_the_first_and_notify_all_the_rest) {
                 order.push_back(i);
                 weft::this_fiber::yield();
             },
-            weft::fiber_options{.on = &l});
+            weft::fiber_options{.on = l});
     l.run_until_idle();
     c.notify_one();
     l.run_until_idle();
@@ -171,7 +171,7 @@ TEST(condition_variable, a_killed_waiter_does_not_unlock_a_mutex_it_does_not_own
                 const weft::shield s;
                 c.wait(lock);
             },
-            {.on = &l});
+            {.on = l});
         f.detach();
         l.run_until_idle();
     }  // ends it
@@ -219,7 +219,7 @@ TEST(condition_variable, a_destroyed_waiter_forwards_its_notification) {
                 c.wait(lock);
                 passed = true;
             },
-            {.on = &l});
+            {.on = l});
         l.run_until_idle();
         l.post([&] {
             ASSERT_TRUE(m.try_lock());
@@ -252,7 +252,7 @@ TEST(condition_variable, a_killed_waiter_forwards_its_notification) {
                 const weft::shield s;
                 c.wait(lock);
             },
-            {.on = &l});
+            {.on = l});
         first.detach();
         l.run_until_idle();
         second = weft::fiber(
@@ -261,7 +261,7 @@ TEST(condition_variable, a_killed_waiter_forwards_its_notification) {
                 c.wait(lock);
                 passed = true;
             },
-            {.on = &other});
+            {.on = other});
         other.run_until_idle();
         ASSERT_TRUE(m.try_lock());
         c.notify_one();

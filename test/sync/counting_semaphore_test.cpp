@@ -65,7 +65,7 @@ TEST(counting_semaphore, serves_in_arrival_order_without_barging) {
     std::vector<weft::fiber> fibers;
     for (int i = 0; i < 4; ++i)
         fibers.emplace_back([&, i] { s.acquire(), order.push_back(i); },
-                            weft::fiber_options{.on = &l});
+                            weft::fiber_options{.on = l});
     l.run_until_idle();
     s.release(2);
     EXPECT_FALSE(s.try_acquire()) << "both are handed over";

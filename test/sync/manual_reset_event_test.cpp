@@ -85,7 +85,7 @@ TEST(manual_reset_event, releases_woken_waiters_despite_an_immediate_reset) {
     weft::loop l;
     weft::manual_reset_event e;
     int through = 0;
-    weft::fiber f([&] { e.wait(), ++through; }, {.on = &l});
+    weft::fiber f([&] { e.wait(), ++through; }, {.on = l});
     l.run_until_idle();
     e.set();
     e.reset();
@@ -122,7 +122,7 @@ TEST(manual_reset_event, wakes_a_million_without_recursion) {
             EXPECT_EQ(through, 0u) << "woken within set()";
             weft::this_fiber::yield();
         },
-        {.stack_bytes = std::size_t{256} << 10, .on = &l});
+        {.stack_bytes = std::size_t{256} << 10, .on = l});
     l.run();
     f.join();
     EXPECT_EQ(through, count);
@@ -133,7 +133,7 @@ TEST(manual_reset_event_death, destruction_while_a_fiber_waits) {
         {
             weft::loop l;
             auto e = std::make_unique<weft::manual_reset_event>();
-            weft::fiber f([&] { e->wait(); }, {.on = &l});
+            weft::fiber f([&] { e->wait(); }, {.on = l});
             l.run_until_idle();
             e.reset();
         },

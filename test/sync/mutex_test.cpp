@@ -85,7 +85,7 @@ TEST(mutex, unlock_passes_ownership_to_the_longest_waiter) {
                 order.push_back(5 + i);
                 m.unlock();
             },
-            weft::fiber_options{.on = &l});
+            weft::fiber_options{.on = l});
     l.run_until_idle();
     EXPECT_TRUE(order.empty());
     m.unlock();
@@ -179,7 +179,7 @@ TEST(mutex, excludes_coroutines_started_by_user_code) {
     three();  // a thread
     go.reset();
     weft::loop l;
-    weft::fiber f(three, {.on = &l});
+    weft::fiber f(three, {.on = l});
     l.run();
     f.join();
     EXPECT_TRUE(living.try_wait());
@@ -248,7 +248,7 @@ TEST(mutex, reports_a_try_lock_busy_loop_in_a_debug_build) {
                 while (!m.try_lock() && ++tries != 3 * weft::detail::many_failed_tries)
                     if (yields) weft::this_fiber::yield();
             },
-            {.name = "eager", .on = &l});
+            {.name = "eager", .on = l});
         l.run();
         f.join();
         m.unlock();
@@ -273,8 +273,8 @@ TEST(mutex_death, unlock_by_a_non_owner_names_both_agents) {
             weft::loop l;
             weft::mutex m;
             weft::fiber a([&] { m.lock(), weft::this_fiber::sleep_for(1h); },
-                          {.name = "alice", .on = &l});
-            weft::fiber b([&] { m.unlock(); }, {.name = "bob", .on = &l});
+                          {.name = "alice", .on = l});
+            weft::fiber b([&] { m.unlock(); }, {.name = "bob", .on = l});
             l.run();
         },
         "unlock of a mutex, which is held by fiber [0-9]+ \"alice\": fiber [0-9]+ \"bob\" "
@@ -318,7 +318,7 @@ TEST(mutex_death, a_fiber_that_ends_as_its_owner) {
         {
             weft::loop l;
             weft::mutex m;
-            weft::fiber a([&] { m.lock(); }, {.name = "alice", .on = &l});
+            weft::fiber a([&] { m.lock(); }, {.name = "alice", .on = l});
             l.run();
         },
         "weft: a fiber ended and holds a mutex: fiber [0-9]+ \"alice\"");
@@ -334,8 +334,8 @@ TEST(mutex_death, a_fiber_that_ends_as_its_owner_by_handoff) {
                     const std::lock_guard held(m);
                     weft::this_fiber::sleep_for(1ms);
                 },
-                {.on = &l});
-            weft::fiber b([&] { m.lock(); }, {.name = "bob", .on = &l});
+                {.on = l});
+            weft::fiber b([&] { m.lock(); }, {.name = "bob", .on = l});
             l.run();
         },
         "weft: a fiber ended and holds a mutex: fiber [0-9]+ \"bob\"");
@@ -353,7 +353,7 @@ TEST(mutex_death, a_task_that_ends_as_its_owner) {
                     n.spawn(body());
                     n.join();
                 },
-                {.on = &l});
+                {.on = l});
             l.run();
         },
         "weft: a task ended and holds a mutex: task [0-9]+");
@@ -370,7 +370,7 @@ TEST(mutex, can_be_unlocked_or_tried_before_the_flow_ends) {
         while (!m.try_lock()) weft::this_fiber::yield();
         m.unlock();
     };
-    weft::fiber a(body, {.on = &l}), b(body, {.on = &l});
+    weft::fiber a(body, {.on = l}), b(body, {.on = l});
     const auto in_a_task = [&]() -> weft::task<> {
         co_await m.async_lock();
         {
@@ -379,8 +379,8 @@ TEST(mutex, can_be_unlocked_or_tried_before_the_flow_ends) {
         }
         if (co_await m.async_lock_until(weft::now())) m.unlock();
     };
-    weft::fiber c([&] { weft::await(in_a_task()); }, {.on = &l});
-    weft::fiber stopped([&] { const std::lock_guard held(m); }, {.on = &l});
+    weft::fiber c([&] { weft::await(in_a_task()); }, {.on = l});
+    weft::fiber stopped([&] { const std::lock_guard held(m); }, {.on = l});
     stopped.request_stop();
     l.run();
     for (weft::fiber* f : {&a, &b, &c}) EXPECT_FALSE(f->join().stopped());
@@ -395,7 +395,7 @@ TEST(mutex_death, destruction_while_a_fiber_waits) {
             weft::loop l;
             auto m = std::make_unique<weft::mutex>();
             EXPECT_TRUE(m->try_lock());
-            weft::fiber f([&] { m->lock(); }, {.on = &l});
+            weft::fiber f([&] { m->lock(); }, {.on = l});
             l.run_until_idle();
             m.reset();
         },
@@ -488,7 +488,7 @@ TEST(recursive_mutex, a_try_lock_busy_loop_report_names_the_calling_line) {
             for (unsigned i = 0; i != weft::detail::many_failed_tries; ++i)
                 EXPECT_FALSE(m.try_lock());
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     f.join();
     m.unlock();

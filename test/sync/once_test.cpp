@@ -51,7 +51,7 @@ TEST(once, an_exception_lets_the_next_caller_try) {
         }
     };
     std::vector<weft::fiber> fibers;
-    for (int i = 0; i < 5; ++i) fibers.emplace_back(body, weft::fiber_options{.on = &l});
+    for (int i = 0; i < 5; ++i) fibers.emplace_back(body, weft::fiber_options{.on = l});
     l.run();
     for (auto& f : fibers) f.join();
     EXPECT_EQ(calls, 3);

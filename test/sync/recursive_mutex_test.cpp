@@ -44,7 +44,7 @@ TEST(recursive_mutex, passes_ownership_after_as_many_unlocks_as_locks) {
                     EXPECT_EQ(inside--, 1);
                 }
             },
-            weft::fiber_options{.on = &l});
+            weft::fiber_options{.on = l});
     l.run();
     for (auto& f : fibers) f.join();
     EXPECT_TRUE(m.try_lock());
@@ -109,7 +109,7 @@ TEST(recursive_mutex_death, lock_by_a_coroutine_started_by_user_code) {
                     weft::task<> t = body();
                     t.start();
                 },
-                {.name = "alice", .on = &l});
+                {.name = "alice", .on = l});
             l.run();
         },
         "async_lock of a recursive_mutex in a coroutine that is no task of its own: "

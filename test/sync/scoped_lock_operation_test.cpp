@@ -222,7 +222,7 @@ TEST(async_scoped_lock, is_released_when_its_owner_is_killed) {
                 const weft::shield from_stops;
                 weft::this_fiber::sleep_for(1h);
             },
-            {.on = &l})
+            {.on = l})
             .detach();
         l.run_until_idle();
         EXPECT_FALSE(m.try_lock());

@@ -30,7 +30,7 @@ TEST(select_go, leaves_nothing_queued_in_losing_channels) {
                 EXPECT_EQ(weft::select(on_send(data, i), on_send(dummy, i)), 0u);
             data.close();
         },
-        {.on = &l});
+        {.on = l});
     int received = 0;
     weft::fiber receiver(
         [&] {
@@ -40,7 +40,7 @@ TEST(select_go, leaves_nothing_queued_in_losing_channels) {
                              on_closed(data, [&] { run = false; }),
                              on_closed(dummy, [] { ADD_FAILURE(); }));
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     sender.join();
     receiver.join();
@@ -54,7 +54,7 @@ TEST(select_go, waits_exactly_where_the_operation_alone_would) {
         bool over = false;
         {
             weft::loop l;
-            weft::fiber f([&] { operation(), over = true; }, {.on = &l});
+            weft::fiber f([&] { operation(), over = true; }, {.on = l});
             l.run_until_idle();
             f.detach();
             if (over) return false;
@@ -154,14 +154,14 @@ TEST(select_go, serves_the_waiter_behind_a_losing_select) {
     weft::channel<bool> order;
     auto ignore = [](bool) {};
     std::vector<weft::fiber> fibers;
-    fibers.emplace_back([&] { static_cast<void>(one.recv()); }, weft::fiber_options{.on = &l});
+    fibers.emplace_back([&] { static_cast<void>(one.recv()); }, weft::fiber_options{.on = l});
     fibers.emplace_back(
         [&] {
             EXPECT_EQ(weft::select(on_recv(two, ignore), on_recv(never_sent, ignore)), 0u);
             static_cast<void>(one.recv());
         },
-        weft::fiber_options{.on = &l});
-    fibers.emplace_back([&] { EXPECT_TRUE(never_sent.recv()); }, weft::fiber_options{.on = &l});
+        weft::fiber_options{.on = l});
+    fibers.emplace_back([&] { EXPECT_TRUE(never_sent.recv()); }, weft::fiber_options{.on = l});
     l.run_until_idle();
     EXPECT_TRUE(two.try_send(true));
     EXPECT_TRUE(never_sent.try_send(true)) << "the loser is passed over";
@@ -202,10 +202,10 @@ TEST(select_go, an_item_may_be_discarded) {
                     auto one_side = [&](bool receives_it) {
                         receives_it ? receive(c, never_sent) : send(c, never_received);
                     };
-                    weft::fiber early([&] { one_side(receiver_first); }, {.on = &l});
+                    weft::fiber early([&] { one_side(receiver_first); }, {.on = l});
                     l.run_until_idle();
                     EXPECT_EQ(c.size(), receiver_first ? 0u : capacity);
-                    weft::fiber late([&] { one_side(!receiver_first); }, {.on = &l});
+                    weft::fiber late([&] { one_side(!receiver_first); }, {.on = l});
                     l.run();
                     early.join();
                     late.join();

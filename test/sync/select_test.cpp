@@ -144,12 +144,12 @@ TEST(select, a_close_wakes_it) {
     std::vector<weft::fiber> fibers;
     fibers.emplace_back(
         [&] { which.push_back(weft::select(on_recv(a, ignore), on_closed(a, [] {}))); },
-        weft::fiber_options{.on = &l});
+        weft::fiber_options{.on = l});
     fibers.emplace_back(
         [&] { which.push_back(weft::select(on_recv(a, ignore), on_recv(b, ignore))); },
-        weft::fiber_options{.on = &l});
+        weft::fiber_options{.on = l});
     fibers.emplace_back([&] { which.push_back(weft::select(on_send(c, 1), on_closed(c, [] {}))); },
-                        weft::fiber_options{.on = &l});
+                        weft::fiber_options{.on = l});
     l.run_until_idle();
     EXPECT_TRUE(which.empty());
     a.close();
@@ -226,7 +226,7 @@ TEST(select, has_left_all_channels_when_its_case_runs) {
             weft::select(on_recv(a, [&](int) { b.reset(); }),
                          on_recv(*b, [](int) { ADD_FAILURE(); }));
         },
-        {.on = &l});
+        {.on = l});
     l.run_until_idle();
     EXPECT_TRUE(a.try_send(1));
     l.run();

@@ -72,7 +72,7 @@ struct line_test : ::testing::Test {
                 weft::this_fiber::yield();
                 c == 'W' ? m.unlock() : m.unlock_shared();
             },
-            weft::fiber_options{.on = &l});
+            weft::fiber_options{.on = l});
     }
 };
 
@@ -181,7 +181,7 @@ TEST(shared_mutex_death, a_fiber_that_ends_as_its_writer) {
         {
             weft::loop l;
             weft::shared_mutex m;
-            weft::fiber a([&] { m.lock(); }, {.name = "alice", .on = &l});
+            weft::fiber a([&] { m.lock(); }, {.name = "alice", .on = l});
             l.run();
         },
         "weft: a fiber ended and holds a mutex: fiber [0-9]+ \"alice\"");

@@ -39,7 +39,7 @@ TEST(wait_group, may_grow_while_it_is_waited_for) {
     weft::loop l;
     weft::wait_group g(1);
     bool through = false;
-    weft::fiber f([&] { g.wait(), through = true; }, {.on = &l});
+    weft::fiber f([&] { g.wait(), through = true; }, {.on = l});
     l.run_until_idle();
     g.add(2);
     EXPECT_EQ(g.count(), 3u);

@@ -31,12 +31,12 @@ std::size_t allocations_of(A a, B b) {
             for (int i = 0; i < wakes / 2; ++i) a();
             after = weft::testing::allocations();
         },
-        {.on = &l});
+        {.on = l});
     weft::fiber two(
         [&] {
             for (int i = 0; i < wakes / 2 + 100; ++i) b();
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     one.join();
     two.join();

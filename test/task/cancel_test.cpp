@@ -220,7 +220,7 @@ TEST_P(every_wait_of_task, is_cancelled_when_its_stack_is_unwound) {
                 const weft::shield s;
                 GetParam().run(live_count);
             },
-            {.on = &l});
+            {.on = l});
         f.detach();
         l.run_until_idle();
     }

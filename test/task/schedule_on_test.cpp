@@ -62,7 +62,7 @@ TEST(schedule_on, can_be_awaited_by_threads_and_fibers) {
     here.on_deadlock([](weft::loop&) {});
     weft::fiber f(
         [&] { EXPECT_EQ(weft::await(schedule_on(there.loop, where())), there.thread_id()); },
-        {.on = &here});
+        {.on = here});
     here.run();
     f.join();
 }
@@ -77,13 +77,13 @@ TEST(schedule_on, forwards_errors_and_stops) {
         waits = true;
         co_await weft::sleep_for(1h);
     };
-    weft::fiber f([&] { weft::await(schedule_on(there.loop, body())); }, {.on = &here});
+    weft::fiber f([&] { weft::await(schedule_on(there.loop, body())); }, {.on = here});
     weft::fiber g(
         [&] {
             while (!waits) weft::this_fiber::sleep_for(1ms);
             f.request_stop();
         },
-        {.on = &here});
+        {.on = here});
     here.run();
     EXPECT_TRUE(f.join().stopped());
     g.join();
@@ -118,7 +118,7 @@ TEST(resume_on, works_in_a_task_awaited_by_a_fiber) {
             EXPECT_EQ(weft::await(body()), there.thread_id());
             EXPECT_NE(std::this_thread::get_id(), there.thread_id());
         },
-        {.on = &here});
+        {.on = here});
     here.run();
     f.join();
 }
@@ -223,7 +223,7 @@ TEST(resume_on, a_destroyed_loop_waits_for_a_task_that_migrated_away) {
         co_await body();
     };
     ends_before_what_it_waits_for([&](weft::loop& here, weft::loop& there, auto& body) {
-        f = weft::fiber([&] { weft::await(goes(there, body)); }, {.on = &here});
+        f = weft::fiber([&] { weft::await(goes(there, body)); }, {.on = here});
     });
     EXPECT_FALSE(f.join().stopped());
 }
@@ -235,7 +235,7 @@ TEST_F(resume_on_deathtest, of_a_fiber_ends_the_program) {
         weft::loop here;
         here.on_deadlock([](weft::loop&) {});
         weft::loop there;
-        weft::fiber f([&] { weft::await(resume_on(there)); }, {.on = &here});
+        weft::fiber f([&] { weft::await(resume_on(there)); }, {.on = here});
         here.run();
     };
     EXPECT_DEATH(breaks_the_rule(),

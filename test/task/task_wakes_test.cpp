@@ -166,7 +166,7 @@ TEST(task_wakes, by_a_fiber_allocate_nothing) {
         [&] {
             for (int i = 0; i < first_rounds + task_wakes / 2; ++i) there.wait(), back.set();
         },
-        {.on = &l});
+        {.on = l});
     l.run();
     f.join();
     r.take();

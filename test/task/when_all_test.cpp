@@ -60,7 +60,7 @@ TEST(when_all, of_nothing_is_an_empty_tuple_at_once) {
     EXPECT_TRUE(run(body()));
     EXPECT_EQ(weft::sync_wait(when_all()), std::tuple<>()) << "on a thread";
     weft::loop l;
-    weft::fiber f([] { EXPECT_EQ(weft::await(when_all()), std::tuple<>()); }, {.on = &l});
+    weft::fiber f([] { EXPECT_EQ(weft::await(when_all()), std::tuple<>()); }, {.on = l});
     l.run();
 }
 

@@ -52,7 +52,7 @@ TEST(end_queue, wakes_all_waiters_in_order_at_the_end) {
     std::vector<weft::fiber> all;
     for (int i = 0; i < 3; ++i)
         all.emplace_back([&, i] { weft::await(join_of(q)), order.push_back(i); },
-                         weft::fiber_options{.on = &l});
+                         weft::fiber_options{.on = l});
     l.run_until_idle();
     EXPECT_TRUE(order.empty());
     EXPECT_FALSE(q.has_ended());
@@ -73,7 +73,7 @@ TEST(end_queue, needs_no_wait_and_no_lock_after_the_end) {
 TEST(end_queue, releases_a_stopped_waiter) {
     weft::loop l;
     end_queue q;
-    weft::fiber f([&] { weft::await(join_of(q)); }, {.on = &l});
+    weft::fiber f([&] { weft::await(join_of(q)); }, {.on = l});
     l.run_until_idle();
     f.request_stop();
     l.run_until_idle();

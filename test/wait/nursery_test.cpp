@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <new>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "test/support/loop_thread.hpp"
@@ -339,13 +340,31 @@ TEST(nursery, a_child_failing_after_request_stop_still_stops_the_block) {
     EXPECT_EQ(in_a_fiber([&] { EXPECT_THROW(weft::await(weft::with_nursery(block)), int); }), 2ms);
 }
 
+TEST(nursery, spawn_of_a_task_with_options_runs_it_on_their_scheduler) {
+    weft::testing::loop_thread there;
+    const auto runs_there = [](weft::executor& on) -> task<bool> {
+        co_return on.running_in_this_thread();
+    };
+    nursery n;
+    EXPECT_TRUE(n.spawn(runs_there(there.loop()), {.on = there}).get());
+    EXPECT_FALSE(n.spawn(runs_there(there.loop())).get());
+}
+TEST(nursery, spawn_of_a_function_takes_its_options_in_braces) {
+    weft::testing::loop_thread there;
+    nursery n;
+    EXPECT_EQ(
+        n.spawn([] { return std::string(weft::this_fiber::name()); }, {.name = "b", .on = there})
+            .get(),
+        "b");
+}
+
 // What spawns may be no coroutine, and then it is no part of the block that its children stop.
 TEST(nursery, a_failed_child_spawned_before_the_block_began_stops_it) {
     weft::testing::loop_thread there;
     const auto sleeps = []() -> task<> { co_await weft::sleep_for(1h); };
     for (int i = 1; i <= 20; ++i)
         EXPECT_THROW(weft::sync_wait(weft::with_nursery([&](nursery& n) {
-                         n.spawn(failing_in(0ms, i), &there.loop());
+                         n.spawn(failing_in(0ms, i), {.on = there});
                          return sleeps();
                      })),
                      int);
@@ -428,7 +447,7 @@ TEST(nursery_death, destruction_by_a_thread_that_did_not_make_it) {
     nursery* left_behind = nullptr;
     std::thread maker([&] {
         left_behind = new (place) nursery;
-        left_behind->spawn(failing_in(0ms, 7), &there.loop());
+        left_behind->spawn(failing_in(0ms, 7), {.on = there});
     });
     maker.join();
     while (left_behind->living_count() != 0) std::this_thread::yield();
@@ -463,7 +482,7 @@ TEST(nursery_death, a_refused_spawn_names_the_calling_line) {
             nursery n;
             n.spawn([] {});
         },
-        "a fiber is made outside of any executor: name one, .*" + here);
+        "a fiber is made outside of any executor: wrap it in weft::run, or name one: .*" + here);
 }
 
 }  // namespace

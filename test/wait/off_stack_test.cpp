@@ -45,7 +45,7 @@ protected:
     static constexpr int fiber_count = 3;
 
     fiber begin(std::function<void()> f) { return fiber(std::move(f), options()); }
-    weft::fiber_options options() { return {.on = &loop_, .shared = &group_}; }
+    weft::fiber_options options() { return {.on = loop_, .shared = &group_}; }
 
     // wait(i) in each of the fibers, twice, with a check of locals of several sizes after each.
     void each(std::function<void(int)> wait) {
@@ -122,7 +122,7 @@ TEST_F(off_stack, sends_and_receives) {
         [&] {
             for (std::string s : there) ASSERT_TRUE(back.send(std::move(s)));
         },
-        {.on = &loop_});
+        {.on = loop_});
     each([&](int i) {
         static weft::mutex turn;
         const std::lock_guard held(turn);
@@ -145,7 +145,7 @@ TEST_F(off_stack, waits_for_an_event_a_semaphore_and_a_barrier) {
                 permits.release();
             }
         },
-        {.on = &loop_});
+        {.on = loop_});
     each([&](int) {
         event.wait();
         permits.acquire();
@@ -174,7 +174,7 @@ TEST_F(off_stack, waits_for_a_condition_with_a_stop_token) {
             weft::this_fiber::sleep_for(5ms);
             source.request_stop(weft::stop_reason::user);
         },
-        {.on = &loop_});
+        {.on = loop_});
     each([&](int) {
         std::unique_lock lock(m);
         EXPECT_FALSE(changed.wait(lock, source.get_token(), [] { return false; }));
@@ -222,7 +222,7 @@ TEST_F(off_stack, selects) {
                 ASSERT_TRUE(numbers.send(7));
             }
         },
-        {.on = &loop_});
+        {.on = loop_});
     each([&](int) {
         int got = 0;
         EXPECT_EQ(weft::select(weft::on_recv(never_any, [](int) {}),
@@ -258,7 +258,7 @@ TEST_F(off_stack, is_stopped_and_times_out) {
             weft::this_fiber::sleep_for(2ms);
             for (fiber& f : all) f.request_stop();
         },
-        {.on = &loop_});
+        {.on = loop_});
     loop_.run();
     for (fiber& f : all) EXPECT_TRUE(f.join().stopped());
     each([&](int) {
@@ -278,7 +278,7 @@ TEST_F(off_stack, unwinds_a_killed_fiber_whose_stack_is_copied_out) {
                     weft::shield against_stops;
                     weft::this_fiber::sleep_for(1h);
                 },
-                {.on = &l, .shared = &group_})
+                {.on = l, .shared = &group_})
                 .detach();
         l.run_until_idle();
         EXPECT_EQ(destroyed, 0);
@@ -299,7 +299,7 @@ TEST_F(off_stack, runs_on_a_worker_of_a_pool) {
                     weft::this_fiber::sleep_for(1ms);
                     sum += i;
                 },
-                weft::fiber_options{.on = &p.worker(0), .shared = &group});
+                weft::fiber_options{.on = p.worker(0), .shared = &group});
         for (fiber& f : all) f.join();
     }
     EXPECT_EQ(sum, 3);
@@ -311,7 +311,7 @@ TEST_F(off_stack, runs_on_a_worker_of_a_pool) {
 void in_a_shared_fiber(std::function<void()> f) {
     weft::loop l;
     weft::shared_stack_group group;
-    fiber it(std::move(f), {.name = "tenant", .on = &l, .shared = &group});
+    fiber it(std::move(f), {.name = "tenant", .on = l, .shared = &group});
     l.run();
 }
 
@@ -340,7 +340,7 @@ TEST(off_stack_death, a_fiber_in_a_pool_without_a_named_worker) {
         {
             weft::pool p({.thread_count = 1});
             weft::shared_stack_group group;
-            fiber it([] {}, {.on = &p, .shared = &group});
+            fiber it([] {}, {.on = p, .shared = &group});
         },
         "a fiber on a shared stack is begun in a pool: name one of its workers");
 }

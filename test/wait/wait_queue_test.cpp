@@ -52,9 +52,9 @@ TEST(wait_queue, wakes_all_in_arrival_order_on_a_loop) {
                 await(g.async_pass());
                 order.push_back(i);
             },
-            {.on = &l})
+            {.on = l})
             .detach();
-    fiber([&] { g.open(); }, {.on = &l}).detach();
+    fiber([&] { g.open(); }, {.on = l}).detach();
     l.run();
     EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
 }

@@ -307,11 +307,14 @@ void detail::report_unhandled(std::exception_ptr error, agent_info who) {
 }
 
 void fiber::launch_it(const fiber_options& options, std::source_location caller) {
-    scheduler* on = options.on;
+    scheduler* on = options.on.get();
     if (on == nullptr) {
         executor* const here = current_executor();
         if (here == nullptr)
-            fail("a fiber is made outside of any executor: name one, {.on = &loop}", {}, caller);
+            fail(
+                "a fiber is made outside of any executor: wrap it in weft::run, or name one: {.on "
+                "= loop}",
+                {}, caller);
         on = &here->default_scheduler();
     }
     core_->target = on;

@@ -55,7 +55,7 @@ struct fiber_options {
     stack_allocator_ref stack = {};
     fp_environment fp = fp_environment::own;
     weft::launch launch = launch::post;
-    scheduler* on = nullptr;  // an executor or a pool; by default the caller's
+    scheduler_ref on = {};    // an executor or a pool; by default the caller's
     bool migratable = false;  // in a pool: may resume on another thread after each wait
     // Instead of a stack of its own. All fibers of the group are on one executor, not a pool. The
     // stack's contents are out of reach while the fiber waits: see shared_stack_group.hpp.

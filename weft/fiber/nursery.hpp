@@ -3,7 +3,7 @@
 //   page build(url a, url b) {
 //       weft::nursery n;
 //       auto x = n.spawn([&] { return fetch(a); });
-//       auto y = n.spawn([&] { return fetch(b); }, weft::fiber_options{.name = "b"});
+//       auto y = n.spawn([&] { return fetch(b); }, {.name = "b"});
 //       return render(x.get(), y.get());
 //   }
 //
@@ -89,6 +89,12 @@ private:
     detail::fiber_core* core_ = nullptr;
     [[no_unique_address]] detail::returned_place<T> value_;
     bool given_away_ = false;
+};
+
+template <class F>
+    requires std::invocable<F>
+struct spawn_options_for<F> {
+    using type = fiber_options;
 };
 
 // The implementation of nursery::spawn for a function.

@@ -80,12 +80,12 @@ void manager_core::rest_timer() noexcept {
     if (const weft::tick n = table_.next(); n != tick_never) timer_->need(time_of(n));
 }
 
-scheduler& manager_core::launcher_for(scheduler* asked, std::source_location caller) const {
-    if (asked != nullptr) return *asked;
-    if (options_.on != nullptr) return *options_.on;
+scheduler& manager_core::scheduler_for(scheduler_ref asked, std::source_location caller) const {
+    if (asked) return *asked;
+    if (options_.on) return *options_.on;
     executor* const here = current_executor();
     if (here == nullptr)
-        fail("a task is spawned outside of any executor: name one, {.on = &loop}", {}, caller);
+        fail("a task is spawned outside of any executor: name one, {.on = loop}", {}, caller);
     return here->default_scheduler();
 }
 

@@ -1,6 +1,6 @@
 // task_manager: fibers and C++20 tasks by id: start, find, resume, stop, time out and join them.
 //
-//   weft::task_manager<> m({.on = &loop, .timers = &loop});
+//   weft::task_manager<> m({.on = loop, .timers = &loop});
 //   auto id = m.spawn([] { serve(player); }, {.name = "login", .timeout = 30s});  // result<id>
 //   m.resume(*id, packet);                     // the task waits in this_managed::suspend<packet>()
 //   m.kill(*id);                               // it unwinds, once, wherever it waits
@@ -57,7 +57,7 @@ struct spawn_options {
     duration timeout = duration::max();  // from now; max(): none
     any_data private_data = {};          // any object; see this_managed::private_data
     weft::launch launch = launch::post;  // deferred: runs after start(id)
-    scheduler* on = nullptr;             // an executor or a pool; null: the manager's `on`
+    scheduler_ref on = {};               // an executor or a pool; none: the manager's `on`
     // For fibers only.
     std::size_t stack_bytes = default_stack_bytes;
     stack_allocator_ref stack = {};
@@ -338,7 +338,7 @@ template <class Id, class Ids>
 template <class R, class X, class... MakeId>
 result<R> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o, std::source_location caller,
                                             MakeId... make_id) {
-    scheduler& on = core_.launcher_for(o.on, caller);
+    scheduler& on = core_.scheduler_for(o.on, caller);
     detail::admission place_here(core_);
     if (place_here.refused()) return failure(place_here.refused());
 

@@ -27,7 +27,7 @@ template <class F>
 std::invoke_result_t<std::decay_t<F>> run(F&& f, fiber_options options = {}) {
     using T = std::invoke_result_t<std::decay_t<F>>;
     loop l;
-    options.on = &l;
+    options.on = l;
     if (options.name.empty()) options.name = "main";
     detail::returned<T> value;
     fiber main(

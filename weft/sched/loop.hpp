@@ -15,11 +15,12 @@
 // of a millisecond and are never early.
 //
 //   weft::loop l;
-//   weft::fiber f([] { ... }, {.on = &l});
+//   weft::fiber f([] { ... }, {.on = l});
 //   l.run();                                  // until no flow is live in it, or stop()
 //
 // A loop that has nothing to run gives back memory that the process does not use, a little before
-// each sleep, and wakes for that once a second while there is some (base/detail/release_unused.hpp).
+// each sleep, and wakes for that once a second while there is some
+// (base/detail/release_unused.hpp).
 //
 // One thread at a time runs a loop, and not from what the loop runs; post(), stop() and
 // native_handle() are for any thread. A loop that ends asks its live flows to stop, runs them on,

@@ -19,8 +19,8 @@
 // wakes a sleeping worker, unless a worker is searching for work already (idle_set.hpp).
 //
 //   weft::pool p;                                        // a worker for each processor
-//   weft::spawn([] { serve(); }, {.on = &p}).get();      // from anywhere; on any worker
-//   weft::fiber f([] { ... }, {.on = &p.worker(0)});     // on this worker
+//   weft::spawn([] { serve(); }, {.on = p}).get();      // from anywhere; on any worker
+//   weft::fiber f([] { ... }, {.on = p.worker(0)});     // on this worker
 //
 // Work that is started within the pool and names no place starts on any worker. The order of
 // starting is not the order of launching. A worker starts the newest first, but one of every

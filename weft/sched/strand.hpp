@@ -14,7 +14,7 @@
 // for their functions (fiber.hpp).
 //
 //   weft::strand accounts(pool);
-//   weft::fiber f([&] { book(a, b); }, {.on = &accounts});
+//   weft::fiber f([&] { book(a, b); }, {.on = accounts});
 //   co_await weft::schedule_on(accounts, transfer(b, c));
 //   accounts.post([&] { ++requests; });
 //

@@ -31,7 +31,7 @@ public:
     ~virtual_loop();
 
     weft::loop& loop() noexcept { return *loop_; }
-    operator executor*() noexcept { return loop_.get(); }
+    operator scheduler_ref() noexcept { return *loop_; }
 
     // Until no flow is live in it.
     void run();

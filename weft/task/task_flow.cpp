@@ -273,7 +273,7 @@ void task_end::take(const waiter* w, wait_status how) const {
 }
 
 executor& executor_here() noexcept { return home_of_nobody(); }
-scheduler& launcher_here() noexcept { return home_of_nobody().default_scheduler(); }
+scheduler& scheduler_here() noexcept { return home_of_nobody().default_scheduler(); }
 
 }  // namespace detail
 

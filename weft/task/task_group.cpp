@@ -8,7 +8,7 @@ bool task_group::begin(waiter& w, std::span<task_flow* const> tasks) {
     for (task_flow* t : tasks) scope_->enter(t->member);
     join_.emplace(*scope_);
     join_->start(w);
-    scheduler& here = launcher_here();
+    scheduler& here = scheduler_here();
     for (task_flow* t : tasks) t->post_first_turn(here);
     return true;
 }

@@ -1,6 +1,6 @@
 // task_handle<T>: gives the result of a task that was spawned into a nursery.
 //
-//   weft::task_handle<bytes> x = nursery.spawn(fetch(a));
+//   weft::task_handle<bytes> x = nursery.spawn(fetch(a));    // or spawn(fetch(a), {.on = pool})
 //   bytes b = x.get();                 // in a fiber, on a thread
 //   bytes c = co_await x.async_get();  // in a coroutine
 //
@@ -71,11 +71,19 @@ private:
     bool given_away_ = false;
 };
 
+struct task_options {
+    scheduler_ref on = {};  // an executor or a pool; by default the caller's
+};
+template <class T>
+struct spawn_options_for<task<T>> {
+    using type = task_options;
+};
+
 // The implementation of nursery::spawn for a task.
 template <class T>
-task_handle<T> spawn_into(nursery& n, task<T>&& t, scheduler* on,
+task_handle<T> spawn_into(nursery& n, task<T>&& t, const task_options& options,
                           std::source_location caller = std::source_location::current()) {
-    scheduler& there = on != nullptr ? *on : detail::launcher_here();
+    scheduler& there = options.on ? *options.on : detail::scheduler_here();
     detail::task_run<T> run(std::move(t), there.fixed_executor(), caller);
     n.add_child(run->member);
     run->post_first_turn(there);
@@ -85,7 +93,7 @@ task_handle<T> spawn_into(nursery& n, task<T>&& t, scheduler* on,
 template <class T>
 task_handle<T> spawn_into(nursery& n, task<T>&& t,
                           std::source_location caller = std::source_location::current()) {
-    return spawn_into(n, std::move(t), nullptr, caller);
+    return spawn_into(n, std::move(t), task_options(), caller);
 }
 
 }  // namespace weft

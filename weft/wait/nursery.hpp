@@ -31,6 +31,7 @@
 #include <exception>
 #include <optional>
 #include <source_location>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,11 @@
 
 namespace weft {
 
+// What is spawned into a nursery: `type` is the type of the options of an X, which spawn takes in
+// braces. A specialization stands beside spawn_into.
+template <class X>
+struct spawn_options_for {};
+
 class nursery {
 public:
     nursery() noexcept : nursery(detail::flow_here()) {}
@@ -51,16 +57,16 @@ public:
     nursery& operator=(const nursery&) = delete;
     ~nursery() noexcept(false);
 
-    // What happens to x is defined beside its type: spawn_into(nursery&, x, caller), or with an
-    // option spawn_into(nursery&, x, option, caller).
+    // What happens to x is defined beside its type: spawn_into(nursery&, x, caller), or with
+    // options spawn_into(nursery&, x, options, caller), whose type is spawn_options_for.
     template <class X>
     auto spawn(X&& x, std::source_location caller = std::source_location::current()) {
         return spawn_into(*this, std::forward<X>(x), caller);
     }
-    template <class X, class Option>
-    auto spawn(X&& x, Option&& option,
+    template <class X>
+    auto spawn(X&& x, const typename spawn_options_for<std::decay_t<X>>::type& options,
                std::source_location caller = std::source_location::current()) {
-        return spawn_into(*this, std::forward<X>(x), std::forward<Option>(option), caller);
+        return spawn_into(*this, std::forward<X>(x), options, caller);
     }
 
     // Waits until all have ended. Throws the first error. A stop of the caller is passed to the

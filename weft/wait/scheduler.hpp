@@ -5,6 +5,10 @@
 //
 //   scheduler.schedule(turn) ---> ... first free executor ... ---> its handle is resumed, and finds
 //                                                                its home in current_executor()
+//
+// scheduler_ref names one in options, or none. Limit: the scheduler outlives the start of the flow.
+//
+//   weft::fiber f([] { serve(); }, {.on = loop});
 #pragma once
 
 #include "weft/wait/runnable.hpp"
@@ -23,6 +27,20 @@ public:
 
 protected:
     ~scheduler() = default;
+};
+
+class scheduler_ref {
+public:
+    constexpr scheduler_ref() noexcept = default;  // none: the option's default applies
+    constexpr scheduler_ref(scheduler& to) noexcept : to_(&to) {}
+
+    constexpr explicit operator bool() const noexcept { return to_ != nullptr; }
+    constexpr scheduler* get() const noexcept { return to_; }
+    // Precondition: it names a scheduler.
+    constexpr scheduler& operator*() const noexcept { return *to_; }
+
+private:
+    scheduler* to_ = nullptr;
 };
 
 }  // namespace weft

@@ -427,7 +427,7 @@ transcript run_in_fibers(const program& p, const run_options& o, io_kind driver)
                         });
                 for (fiber& f : fibers) f.join();
             },
-            {.name = "director", .on = &l});
+            {.name = "director", .on = l});
         l.run();
         the_guard().leave();
     }

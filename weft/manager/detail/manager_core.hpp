@@ -25,7 +25,7 @@ namespace weft {
 inline constexpr std::size_t unlimited = ~std::size_t{0};
 
 struct manager_options {
-    scheduler* on = nullptr;     // for tasks without one; null: the executor that spawns
+    scheduler_ref on = {};       // for tasks without one; none: the executor that spawns
     executor* timers = nullptr;  // its timers end late tasks; null: tick()'s caller does
     // The time from which durations count until the first tick.
     time_point start = steady_now();
@@ -67,7 +67,7 @@ public:
     // Called by the task, as the last thing that it does here.
     void leave(managed_task& t) noexcept;
 
-    scheduler& launcher_for(scheduler* asked, std::source_location caller) const;
+    scheduler& scheduler_for(scheduler_ref asked, std::source_location caller) const;
 
     managed_ref find(std::uint64_t id) noexcept { return table_.find(id); }
     // See task_table.

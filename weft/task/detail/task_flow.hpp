@@ -133,10 +133,10 @@ private:
     wait_node node_;
 };
 
-// executor_here(): runs the work that is to run here. launcher_here(): starts the work for which
+// executor_here(): runs the work that is to run here. scheduler_here(): starts the work for which
 // the caller names no scheduler: here too, but in a pool on any of its threads.
 executor& executor_here() noexcept;
-scheduler& launcher_here() noexcept;
+scheduler& scheduler_here() noexcept;
 
 }  // namespace detail
 

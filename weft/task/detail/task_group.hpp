@@ -69,7 +69,7 @@ public:
     bool start(waiter& w) {
         std::apply(
             [&](auto&... t) {
-                runs_.emplace(task_run<Ts>(std::move(t), launcher_here().fixed_executor())...);
+                runs_.emplace(task_run<Ts>(std::move(t), scheduler_here().fixed_executor())...);
             },
             tasks_);
         return begin(w, flows());
@@ -100,7 +100,7 @@ public:
         runs_.reserve(tasks_.size());
         flows_.reserve(tasks_.size());
         for (task<T>& t : tasks_) {
-            runs_.emplace_back(std::move(t), launcher_here().fixed_executor());
+            runs_.emplace_back(std::move(t), scheduler_here().fixed_executor());
             flows_.push_back(runs_.back().get());
         }
         return begin(w, flows_);
