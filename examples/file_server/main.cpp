@@ -85,7 +85,7 @@ public:
         for (std::uint64_t at = 0; at < bytes && !r_.is_head;) {
             const weft::transfer_result t =
                 to_.send_file(f, at, std::min<std::uint64_t>(bytes - at, 1 << 20));
-            at += t.bytes;
+            at += t.bytes();
             if (t) continue;
             to_.abort();  // also if the file was truncated: fewer bytes came than announced
             return false;

@@ -60,8 +60,9 @@ std::error_code echo(weft::udp_socket& s, counts& c) {
         // A datagram that cannot be sent is skipped.
         for (std::size_t at = 0; at < *n;) {
             const weft::sent_many sent = s.send_many(std::span(answers).first(*n).subspan(at));
-            for (std::size_t i = 0; i < sent.count; ++i) c.datagrams += datagrams_in(batch[at + i]);
-            at += sent.count + (sent ? 0 : 1);
+            for (std::size_t i = 0; i < sent.count(); ++i)
+                c.datagrams += datagrams_in(batch[at + i]);
+            at += sent.count() + (sent ? 0 : 1);
         }
         ++c.batches;
     }

@@ -48,9 +48,10 @@ private:
     }
     void read_exact(std::size_t bytes) {
         const auto t = from_.read_exact(std::as_writable_bytes(std::span(room_)).first(bytes));
-        FUZZ_CHECK(t.bytes == std::min(bytes, left_.size()));
-        FUZZ_CHECK(t.error == (t.bytes == bytes ? std::error_code() : weft::errc::unexpected_eof));
-        take(std::string_view(room_.data(), t.bytes), static_cast<bool>(t.error));
+        FUZZ_CHECK(t.bytes() == std::min(bytes, left_.size()));
+        FUZZ_CHECK(t.error() ==
+                   (t.bytes() == bytes ? std::error_code() : weft::errc::unexpected_eof));
+        take(std::string_view(room_.data(), t.bytes()), static_cast<bool>(t.error()));
     }
     void receive(std::size_t kept) {
         auto lent = from_.receive();

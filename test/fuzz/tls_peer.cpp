@@ -45,12 +45,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         std::array<std::byte, 256> room;
         const auto n = looked_at.read(room);
         const auto written = looked_at.write_all(weft::bytes_of("text"));
-        FUZZ_CHECK(!n && written.error && written.bytes == 0);
+        FUZZ_CHECK(!n && written.error() && written.bytes() == 0);
         const auto again = looked_at.handshake();
         FUZZ_CHECK(!again && again.error());
         const auto& kind = shaken.error().category();
         if (kind == weft::tls_category() || kind == weft::tls_trust_category())
-            FUZZ_CHECK(n.error() == shaken.error() && written.error == shaken.error() &&
+            FUZZ_CHECK(n.error() == shaken.error() && written.error() == shaken.error() &&
                        again.error() == shaken.error());
         static_cast<void>(looked_at.shutdown());
         looked_at.close();

@@ -94,7 +94,7 @@ TEST_P(several_buffers, are_written_as_if_they_were_one) {
         fiber f([&] {
             const weft::transfer_result t = c.client.write_all(p.list);
             EXPECT_TRUE(t);
-            EXPECT_EQ(t.bytes, p.all.size());
+            EXPECT_EQ(t.bytes(), p.all.size());
         });
         std::string got(p.all.size(), 0);
         EXPECT_TRUE(c.server.read_exact(room(got)));
@@ -123,7 +123,7 @@ TEST_P(several_buffers, go_through_a_pipe) {
     run([] {
         auto [reader, writer] = weft::pipe::open().value();
         const pieces p(3000, 300);
-        fiber f([&] { EXPECT_EQ(writer.write_all(p.list).bytes, p.all.size()); });
+        fiber f([&] { EXPECT_EQ(writer.write_all(p.list).bytes(), p.all.size()); });
         std::string got;
         std::string a(100, 0), b(9000, 0);
         const buffers into = {room(a), {}, room(b)};
@@ -135,7 +135,7 @@ TEST_P(several_buffers, go_through_a_pipe) {
         f.join();
         reader.close();
         weft::this_fiber::sleep_for(1ms);  // until the driver has released it
-        EXPECT_EQ(writer.write_all(p.list).error, std::errc::broken_pipe);
+        EXPECT_EQ(writer.write_all(p.list).error(), std::errc::broken_pipe);
     });
 }
 
@@ -157,16 +157,16 @@ TEST_P(several_buffers, report_how_much_was_written_when_cut_short) {
         const pieces p(10000);
         c.client.set_options({.write_timeout = 5ms});
         const weft::transfer_result t = c.client.write_all(p.list);
-        EXPECT_EQ(t.error, std::errc::timed_out);
-        EXPECT_GT(t.bytes, 0u);
+        EXPECT_EQ(t.error(), std::errc::timed_out);
+        EXPECT_GT(t.bytes(), 0u);
         c.client.close();
         std::string got(p.all.size(), 0);
         const weft::transfer_result r = c.server.read_exact(room(got));
-        EXPECT_EQ(r.bytes, t.bytes);
-        EXPECT_TRUE(got.substr(0, r.bytes) == p.all.substr(0, r.bytes));
+        EXPECT_EQ(r.bytes(), t.bytes());
+        EXPECT_TRUE(got.substr(0, r.bytes()) == p.all.substr(0, r.bytes()));
         // SIGPIPE would end the test: its default is in force.
         c.server.close();
-        EXPECT_EQ(c.client.write_all(p.list).error, weft::errc::closed);
+        EXPECT_EQ(c.client.write_all(p.list).error(), weft::errc::closed);
     });
 }
 

@@ -45,10 +45,12 @@ struct ending {
     std::error_code error;
     std::size_t bytes = 0;
 };
-inline ending ending_of(const transfer_result& t) { return {t.error, t.bytes}; }
+inline ending ending_of(const transfer_result& t) { return {t.error(), t.bytes()}; }
 inline ending ending_of(const result<std::size_t>& r) { return {r.error(), r.value_or(0)}; }
-inline ending ending_of(const sent_many& m) { return {m.error, m.count}; }
-inline ending ending_of(const relayed& r) { return {r.error, static_cast<std::size_t>(r.bytes)}; }
+inline ending ending_of(const sent_many& m) { return {m.error(), m.count()}; }
+inline ending ending_of(const relayed& r) {
+    return {r.error(), static_cast<std::size_t>(r.bytes())};
+}
 template <class T>
 ending ending_of(const result<T>& r) {
     return {r.error()};

@@ -482,7 +482,7 @@ struct recv_numbers_row {
     auto operation() { return s.async_recv_numbers(room(b), got); }
     void complete() {
         const int numbers[] = {s.native_handle(), far.native_handle()};
-        EXPECT_FALSE(far.send_numbers(bytes_of("x"), numbers).error);
+        EXPECT_FALSE(far.send_numbers(bytes_of("x"), numbers).error());
     }
     const char* left(const ending&) { return got[0].get() == -1 ? nullptr : "a number has come"; }
     void close() { s.close(); }

@@ -199,7 +199,7 @@ private:
         out_.peek(text.data(), n);
         out_.skip(n);
         const weft::transfer_result t = stream_.write_all(bytes_of({text.data(), n}));
-        if (!t) excuse(t.error, may_time_out_, tally_);
+        if (!t) excuse(t.error(), may_time_out_, tally_);
         return static_cast<bool>(t);
     }
 
@@ -207,12 +207,12 @@ private:
         std::string text(n, 0);
         std::string expected(n, 0);
         const weft::transfer_result t = stream_.read_exact(room(text));
-        in_.peek(expected.data(), t.bytes);
-        in_.skip(t.bytes);
-        EXPECT_EQ(text.compare(0, t.bytes, expected, 0, t.bytes), 0)
+        in_.peek(expected.data(), t.bytes());
+        in_.skip(t.bytes());
+        EXPECT_EQ(text.compare(0, t.bytes(), expected, 0, t.bytes()), 0)
             << "other bytes than were sent";
-        tally_.bytes += t.bytes;
-        if (!t) excuse(t.error, may_time_out_, tally_);
+        tally_.bytes += t.bytes();
+        if (!t) excuse(t.error(), may_time_out_, tally_);
         return static_cast<bool>(t);
     }
 
@@ -347,7 +347,7 @@ private:
             if (!n) return note(n.error());
             if (*n == 0) return;
             const weft::transfer_result t = s.write_all(std::span(buffer).first(*n));
-            if (!t) return note(t.error);
+            if (!t) return note(t.error());
         }
     }
 
@@ -359,7 +359,7 @@ private:
             if (!n) co_return self->note(n.error());
             if (*n == 0) co_return;
             const weft::transfer_result t = co_await s.async_write_all(std::span(buffer).first(*n));
-            if (!t) co_return self->note(t.error);
+            if (!t) co_return self->note(t.error());
         }
     }
 

@@ -83,7 +83,7 @@ TEST_P(unlike_bytes, a_wait_for_urgent_data_takes_no_bytes_from_a_reader) {
         const auto r = co_await wait(w.async_wait(fd_events::urgent, soon));
         EXPECT_EQ(r.error(), std::errc::timed_out);
         const transfer_result two = co_await wait(s.async_read_exact(room(second)));
-        EXPECT_TRUE(two) << two.error.message();
+        EXPECT_TRUE(two) << two.error().message();
     });
     reader.join();
     EXPECT_EQ(first + second, "12345678");

@@ -178,11 +178,11 @@ TEST_P(by_place, a_read_across_the_end_returns_a_part_and_unexpected_eof) {
         std::string b(8, 0);
         const std::array<std::span<std::byte>, 2> rooms{room(b).first(2), room(b).subspan(2)};
         const transfer_result part = co_await wait(f.async_read_exact_at(room(b), 2));
-        EXPECT_EQ(part.bytes, 3u);
-        EXPECT_EQ(part.error, errc::unexpected_eof) << part.error.message();
+        EXPECT_EQ(part.bytes(), 3u);
+        EXPECT_EQ(part.error(), errc::unexpected_eof) << part.error().message();
         const transfer_result list = co_await wait(f.async_read_exact_at(rooms, 2));
-        EXPECT_EQ(list.bytes, 3u);
-        EXPECT_EQ(list.error, errc::unexpected_eof) << list.error.message();
+        EXPECT_EQ(list.bytes(), 3u);
+        EXPECT_EQ(list.error(), errc::unexpected_eof) << list.error().message();
         EXPECT_EQ(b.substr(0, 3), "345");
         for (const std::uint64_t at : {5u, 4096u}) {
             const auto n = co_await wait(f.async_read_at(room(b), at));
@@ -195,7 +195,7 @@ TEST_P(by_place, a_hole_and_a_resized_part_read_as_zeroes) {
     file f = open("12345");
     crew agent(way(), [&](auto wait) -> task<> {
         const transfer_result w = co_await wait(f.async_write_all_at(bytes_of("x"), 8));
-        EXPECT_TRUE(w) << w.error.message();
+        EXPECT_TRUE(w) << w.error().message();
         const auto longer = co_await wait(f.async_resize(10));
         EXPECT_TRUE(longer) << longer.error().message();
         const auto size = co_await wait(f.async_size());
@@ -204,7 +204,7 @@ TEST_P(by_place, a_hole_and_a_resized_part_read_as_zeroes) {
         EXPECT_TRUE(synced) << synced.error().message();
         std::string b(10, '?');
         const transfer_result r = co_await wait(f.async_read_exact_at(room(b), 0));
-        EXPECT_TRUE(r) << r.error.message();
+        EXPECT_TRUE(r) << r.error().message();
         EXPECT_EQ(b, std::string("12345\0\0\0x\0", 10));
     });
 }
@@ -216,9 +216,9 @@ TEST_P(by_place, an_empty_transfer_succeeds_and_moves_nothing) {
             const auto n = co_await wait(f.async_read_at({}, at));
             EXPECT_EQ(n.value_or(1), 0u) << n.error().message();
             const transfer_result r = co_await wait(f.async_read_exact_at({}, at));
-            EXPECT_TRUE(r) << r.error.message();
+            EXPECT_TRUE(r) << r.error().message();
             const transfer_result w = co_await wait(f.async_write_all_at({}, at));
-            EXPECT_TRUE(w) << w.error.message();
+            EXPECT_TRUE(w) << w.error().message();
         }
         const auto size = co_await wait(f.async_size());
         EXPECT_EQ(size.value_or(0), 5u);
@@ -247,7 +247,7 @@ TEST_P(by_place, each_of_many_reads_completes_or_reports_a_close) {
                 if (open)
                     right += got == all.substr(i * piece, piece);
                 else
-                    closed += r.error == errc::closed;
+                    closed += r.error() == errc::closed;
                 if (i == 0 && right > count) f.close();
             }
         });

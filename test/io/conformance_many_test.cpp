@@ -144,11 +144,11 @@ TEST_P(many, a_reused_descriptor_is_separate_on_three_loops_under_load) {
             }
             const transfer_result t = co_await wait(mine->async_read_exact(room(got)));
             // Bytes that had come before the close are delivered; they are this generation's.
-            const bool is_late = t.bytes == 4 && got.substr(0, 4) == "late";
+            const bool is_late = t.bytes() == 4 && got.substr(0, 4) == "late";
             if (t)
                 ++(got == tag ? read : wrong);
             else
-                ++(t.error == errc::closed && (t.bytes == 0 || is_late) ? closed : wrong);
+                ++(t.error() == errc::closed && (t.bytes() == 0 || is_late) ? closed : wrong);
         }
     };
     crew a(way(), parties, use);

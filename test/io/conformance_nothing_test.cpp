@@ -23,9 +23,9 @@ void expect_nothing_is_moved(const way& w, Reads& reads, Writes& writes) {
         const auto some = co_await wait(reads.async_read({}));
         EXPECT_TRUE(some) << "read: " << some.error().message();
         const transfer_result all = co_await wait(reads.async_read_exact({}));
-        EXPECT_TRUE(all) << "read_exact: " << all.error.message();
+        EXPECT_TRUE(all) << "read_exact: " << all.error().message();
         const transfer_result to_a_full_one = co_await wait(writes.async_write_all({}));
-        EXPECT_TRUE(to_a_full_one) << "write_all: " << to_a_full_one.error.message();
+        EXPECT_TRUE(to_a_full_one) << "write_all: " << to_a_full_one.error().message();
         const auto some_more = co_await wait(writes.async_write({}));
         EXPECT_TRUE(some_more) << "write: " << some_more.error().message();
     });
@@ -93,15 +93,15 @@ void expect_empty_ones_come_and_go(const way& w, Socket& s, int far) {
         const auto no_places = co_await wait(s.async_recv_many({}));
         EXPECT_EQ(no_places.value_or(1), 0u) << no_places.error().message();
         const sent_many no_texts = co_await wait(s.async_send_many({}));
-        EXPECT_TRUE(no_texts) << no_texts.error.message();
-        EXPECT_EQ(no_texts.count, 0u);
+        EXPECT_TRUE(no_texts) << no_texts.error().message();
+        EXPECT_EQ(no_texts.count(), 0u);
         const auto sent = co_await wait(s.async_send({}));
         EXPECT_TRUE(sent) << sent.error().message();
         const std::array<outgoing, 3> all{outgoing{bytes_of("a")}, outgoing{},
                                           outgoing{bytes_of("bc")}};
         const sent_many went = co_await wait(s.async_send_many(all));
-        EXPECT_TRUE(went) << went.error.message();
-        EXPECT_EQ(went.count, 3u);
+        EXPECT_TRUE(went) << went.error().message();
+        EXPECT_EQ(went.count(), 3u);
     });
     int sent = 0;
     for (const char* const text : {"", "", "", "abc", "last"}) {

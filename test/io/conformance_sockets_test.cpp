@@ -63,7 +63,7 @@ TEST_P(socket_law, either_direction_may_end_before_the_other) {
             EXPECT_EQ(::shutdown(far, SHUT_WR), 0);
             both.join();
             EXPECT_EQ(got, "last");
-            EXPECT_EQ(sent.error, std::errc::broken_pipe);
+            EXPECT_EQ(sent.error(), std::errc::broken_pipe);
         } else {
             EXPECT_EQ(::shutdown(far, SHUT_WR), 0);
             both.join();
@@ -122,9 +122,9 @@ TEST_P(socket_law, a_reset_after_a_partial_read_is_reported_with_the_part) {
     reader.asleep();
     reset(far);
     reader.join();
-    EXPECT_EQ(t.bytes, 3u);
+    EXPECT_EQ(t.bytes(), 3u);
     EXPECT_EQ(got.substr(0, 3), "123");
-    EXPECT_EQ(t.error, std::errc::connection_reset);
+    EXPECT_EQ(t.error(), std::errc::connection_reset);
 }
 
 TEST_P(socket_law, a_reset_during_a_write_is_reported) {
@@ -137,9 +137,9 @@ TEST_P(socket_law, a_reset_during_a_write_is_reported) {
     writer.asleep();
     reset(far);
     writer.join();
-    EXPECT_LT(t.bytes, much.size());
-    EXPECT_TRUE(t.error == std::errc::connection_reset || t.error == std::errc::broken_pipe)
-        << t.error.message();
+    EXPECT_LT(t.bytes(), much.size());
+    EXPECT_TRUE(t.error() == std::errc::connection_reset || t.error() == std::errc::broken_pipe)
+        << t.error().message();
 }
 
 // What a full socket did not take is sent when there is room, in order.
@@ -164,8 +164,8 @@ void expect_all_is_written(const way& w, Stream& s, int far) {
         got.append(piece, 0, static_cast<std::size_t>(n));
     }
     writer.join();
-    EXPECT_TRUE(t) << t.error.message();
-    EXPECT_EQ(t.bytes, much.size());
+    EXPECT_TRUE(t) << t.error().message();
+    EXPECT_EQ(t.bytes(), much.size());
     EXPECT_TRUE(got == much);
 }
 
@@ -208,7 +208,7 @@ void expect_reader_and_writer_are_told(const way& w, Stream& s, int far) {
         }
         send_plainly(far, "1");
         reader_and_writer.join();
-        EXPECT_TRUE(t) << t.error.message();
+        EXPECT_TRUE(t) << t.error().message();
         EXPECT_TRUE(got == much);
         EXPECT_EQ(n, 1u);
     }
@@ -249,7 +249,7 @@ TEST_P(socket_law, a_batch_receiver_and_a_batch_sender_are_each_woken) {
             if (::recv(far.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT) < 0) break;
         send_plainly(far.native_handle(), "1");
         both_ways.join();
-        EXPECT_TRUE(sent) << sent.error.message();
+        EXPECT_TRUE(sent) << sent.error().message();
         EXPECT_EQ(arrived, many.size());
         EXPECT_EQ(came, 1u);
     }
@@ -316,10 +316,10 @@ TEST_P(socket_law, a_close_ends_a_write) {
         else
             s.close();
         writer.join();
-        EXPECT_EQ(t.error, errc::closed) << t.error.message();
+        EXPECT_EQ(t.error(), errc::closed) << t.error().message();
         // No byte was sent that was not reported, and none reported that was not sent.
-        std::string got(t.bytes + 1, 0);
-        EXPECT_EQ(read_plainly(far, got.size()).size(), t.bytes);
+        std::string got(t.bytes() + 1, 0);
+        EXPECT_EQ(read_plainly(far, got.size()).size(), t.bytes());
     }
 }
 

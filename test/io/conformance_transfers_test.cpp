@@ -61,8 +61,8 @@ void expect_lists_keep_their_order(const way& w, Writer& writes, int reads_it, R
     EXPECT_FALSE(writer.has_ended()) << "there is no room for all of it";
     const std::string got = read_slowly(reads_it, much.size());
     writer.join();
-    EXPECT_TRUE(t) << t.error.message();
-    EXPECT_EQ(t.bytes, much.size());
+    EXPECT_TRUE(t) << t.error().message();
+    EXPECT_EQ(t.bytes(), much.size());
     EXPECT_TRUE(got == much);
 
     std::string first(3, 0);
@@ -109,11 +109,11 @@ void expect_file_is_sent(const way& w, Stream& s, int far) {
     EXPECT_FALSE(sender.has_ended());
     const std::string got = read_slowly(far, much.size() - 5 + 2);
     sender.join();
-    EXPECT_TRUE(t) << t.error.message();
-    EXPECT_EQ(t.bytes, much.size() - 5);
+    EXPECT_TRUE(t) << t.error().message();
+    EXPECT_EQ(t.bytes(), much.size() - 5);
     EXPECT_TRUE(got == much.substr(5) + much.substr(much.size() - 2));
-    EXPECT_EQ(beyond.bytes, 2u);
-    EXPECT_EQ(beyond.error, errc::unexpected_eof) << beyond.error.message();
+    EXPECT_EQ(beyond.bytes(), 2u);
+    EXPECT_EQ(beyond.error(), errc::unexpected_eof) << beyond.error().message();
 }
 
 TEST_P(transfer_law, a_file_is_sent_whole_and_in_order) {
@@ -136,10 +136,10 @@ TEST_P(transfer_law, a_reset_during_send_file_is_reported_with_the_part_sent) {
     sender.asleep();
     reset(far);
     sender.join();
-    EXPECT_GT(t.bytes, 0u);
-    EXPECT_LT(t.bytes, much.size());
-    EXPECT_TRUE(t.error == std::errc::connection_reset || t.error == std::errc::broken_pipe)
-        << t.error.message();
+    EXPECT_GT(t.bytes(), 0u);
+    EXPECT_LT(t.bytes(), much.size());
+    EXPECT_TRUE(t.error() == std::errc::connection_reset || t.error() == std::errc::broken_pipe)
+        << t.error().message();
 }
 
 TEST_P(transfer_law, a_relay_forwards_all_and_the_end_through_a_full_socket) {
@@ -165,15 +165,15 @@ TEST_P(transfer_law, a_relay_forwards_all_and_the_end_through_a_full_socket) {
         const std::string got = read_slowly(receives, much.size());
         sender.join();
         agent.join();
-        EXPECT_TRUE(r) << r.error.message();
-        EXPECT_EQ(r.bytes, much.size());
-        EXPECT_TRUE(r.rest.empty());
+        EXPECT_TRUE(r) << r.error().message();
+        EXPECT_EQ(r.bytes(), much.size());
+        EXPECT_TRUE(r.rest().empty());
         EXPECT_TRUE(got == much);
     }
     EXPECT_EQ(descriptor_count(), before);
 }
 
-std::error_code ending_error(const transfer_result& t) { return t.error; }
+std::error_code ending_error(const transfer_result& t) { return t.error(); }
 std::error_code ending_error(const result<void>& r) { return r.error(); }
 
 template <class Socket>
@@ -191,7 +191,7 @@ void expect_numbers_are_passed(const way& w, Socket& near, Socket& far) {
         EXPECT_EQ(::fcntl(numbers[0].get(), F_GETFD), FD_CLOEXEC);
         auto mine = unix_stream::adopt(numbers[0].release());
         const transfer_result t = co_await wait(mine->async_write_all(bytes_of("x")));
-        EXPECT_TRUE(t) << t.error.message();
+        EXPECT_TRUE(t) << t.error().message();
         // And back: it stays the sender's as well.
         const std::array<int, 1> back{mine->native_handle()};
         auto sent = co_await wait(near.async_send_numbers(bytes_of("back"), back));
@@ -256,8 +256,8 @@ void expect_batches_keep_their_order(const way& w, Socket& s, int far) {
     }
     agent.join();
     EXPECT_EQ(got, (std::vector<std::string>{"a+0", "bcd+0", "long+2", "e+0", "f+0"}));
-    EXPECT_TRUE(sent) << sent.error.message();
-    EXPECT_EQ(sent.count, 50u);
+    EXPECT_TRUE(sent) << sent.error().message();
+    EXPECT_EQ(sent.count(), 50u);
 }
 
 TEST_P(transfer_law, a_batch_is_sent_and_received_in_order) {
@@ -300,8 +300,8 @@ TEST_P(transfer_law, segments_are_received_as_sent_with_their_local_address) {
     crew sender(way(), [&](auto wait) -> task<> {
         const std::array<outgoing, 1> all{outgoing{.bytes = bytes_of(text), .segment = 1000}};
         const sent_many sent = co_await wait(from.async_send_many(all));
-        EXPECT_TRUE(sent) << sent.error.message();
-        EXPECT_EQ(sent.count, 1u);
+        EXPECT_TRUE(sent) << sent.error().message();
+        EXPECT_EQ(sent.count(), 1u);
     });
     sender.join();
     receiver.join();
@@ -465,7 +465,7 @@ TEST_P(transfer_law, an_adopted_listener_accepts_a_connect_by_name) {
         EXPECT_TRUE(s) << s.error().message();
         if (!s) co_return;
         const transfer_result t = co_await wait(s->async_write_all(bytes_of("x")));
-        EXPECT_TRUE(t) << t.error.message();
+        EXPECT_TRUE(t) << t.error().message();
     });
     server.asleep();
     crew client(way(), [&](auto wait) -> task<> {
@@ -474,7 +474,7 @@ TEST_P(transfer_law, an_adopted_listener_accepts_a_connect_by_name) {
         if (!s) co_return;
         std::string b(1, 0);
         const transfer_result t = co_await wait(s->async_read_exact(room(b)));
-        EXPECT_TRUE(t) << t.error.message();
+        EXPECT_TRUE(t) << t.error().message();
     });
     client.join();
     server.join();

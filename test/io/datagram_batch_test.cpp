@@ -68,8 +68,8 @@ TEST_P(batch, is_received_as_it_was_sent) {
         const endpoint to = b.local_endpoint();
         const std::vector<std::string> texts = {"one", "", "three", "four"};
         const weft::sent_many sent = a.send_many(of_texts(texts, to));
-        EXPECT_TRUE(sent) << sent.error.message();
-        EXPECT_EQ(sent.count, 4u);
+        EXPECT_TRUE(sent) << sent.error().message();
+        EXPECT_EQ(sent.count(), 4u);
         places p(10);
         ASSERT_EQ(b.recv_many(p.all).value(), 4u);
         for (std::size_t i = 0; i != 4; ++i) {
@@ -108,7 +108,7 @@ TEST_P(batch, fills_the_array_and_leaves_the_rest_in_the_socket) {
         std::vector<std::string> texts;
         for (int i = 0; i != 100; ++i) texts.push_back(std::to_string(i));
         const weft::sent_many sent = a.send_many(of_texts(texts, to));  // more than one call's
-        EXPECT_EQ(sent.count, 100u);
+        EXPECT_EQ(sent.count(), 100u);
         std::vector<std::string> got;
         places p(48);
         while (got.size() != 100) {
@@ -119,7 +119,7 @@ TEST_P(batch, fills_the_array_and_leaves_the_rest_in_the_socket) {
         }
         EXPECT_EQ(got, texts);
         EXPECT_EQ(b.recv_many({}).value(), 0u);
-        EXPECT_EQ(a.send_many({}).count, 0u);
+        EXPECT_EQ(a.send_many({}).count(), 0u);
     });
 }
 
@@ -148,9 +148,9 @@ TEST_P(batch, reports_a_bad_datagram_in_the_middle_and_loses_no_other) {
         const std::vector<std::string> texts = {"one", "two", std::string(70'000, 'x'), "four"};
         const std::vector<outgoing> all = of_texts(texts, to);
         const weft::sent_many sent = a.send_many(all);
-        EXPECT_EQ(sent.count, 2u);
-        EXPECT_EQ(sent.error, std::errc::message_size);
-        EXPECT_EQ(a.send_many(std::span(all).subspan(3)).count, 1u);
+        EXPECT_EQ(sent.count(), 2u);
+        EXPECT_EQ(sent.error(), std::errc::message_size);
+        EXPECT_EQ(a.send_many(std::span(all).subspan(3)).count(), 1u);
         places p(8);
         ASSERT_EQ(b.recv_many(p.all).value(), 3u);
         EXPECT_EQ(p.text(0) + p.text(1) + p.text(2), "onetwofour");
@@ -189,8 +189,8 @@ TEST_P(batch, ends_at_a_timeout_a_stop_or_a_close) {
         other.join();
         EXPECT_EQ(how, weft::errc::closed);
         const outgoing one = {.bytes = bytes_of("x")};
-        EXPECT_EQ(s.send_many({&one, 1}).error, weft::errc::closed);
-        EXPECT_EQ(udp_socket().send_many({&one, 1}).error, std::errc::bad_file_descriptor);
+        EXPECT_EQ(s.send_many({&one, 1}).error(), weft::errc::closed);
+        EXPECT_EQ(udp_socket().send_many({&one, 1}).error(), std::errc::bad_file_descriptor);
         EXPECT_EQ(udp_socket().recv_many(p.all).error(), std::errc::bad_file_descriptor);
     });
 }
@@ -205,7 +205,7 @@ TEST_P(batch, serves_tasks_and_plain_threads) {
         auto ask = [&]() -> weft::task<std::string> {
             const outgoing one = {.bytes = bytes_of("by a task"), .to = &to};
             const weft::sent_many sent = co_await a.async_send_many({&one, 1});
-            EXPECT_EQ(sent.count, 1u);
+            EXPECT_EQ(sent.count(), 1u);
             places p(2);
             EXPECT_EQ((co_await b.async_recv_many(p.all)).value(), 1u);
             co_return p.text(0);
@@ -237,7 +237,7 @@ TEST_P(batch, allocates_nothing) {
         std::size_t came = 0;
         while (came < 40) came += b.recv_many(p.all).value_or(100);
         EXPECT_EQ(weft::testing::allocations(), before);
-        EXPECT_EQ(sent.count, 40u);
+        EXPECT_EQ(sent.count(), 40u);
         EXPECT_EQ(came, 40u);
     });
 }
@@ -268,9 +268,9 @@ void segments_come(udp_socket& a, udp_socket& b, std::size_t bytes, bool cut_her
     const std::string text = bytes_unlike(bytes);
     const outgoing one = {.bytes = bytes_of(text), .to = &to, .segment = 1200};
     const weft::sent_many sent = a.send_many({&one, 1});
-    EXPECT_TRUE(sent) << sent.error.message();
-    EXPECT_EQ(sent.count, 1u);
-    EXPECT_EQ(sent.cut_here, cut_here);
+    EXPECT_TRUE(sent) << sent.error().message();
+    EXPECT_EQ(sent.count(), 1u);
+    EXPECT_EQ(sent.cut_here(), cut_here);
     EXPECT_EQ(gather(b, bytes, 1200), text);
 }
 
@@ -331,7 +331,7 @@ TEST_P(batch, can_mix_segmented_and_plain_datagrams) {
                 {{.bytes = bytes_of("first"), .to = &to},
                  {.bytes = bytes_of(text), .to = &to, .segment = 10},
                  {.bytes = bytes_of("last"), .to = &to}}};
-            EXPECT_EQ(a.send_many(all).count, 3u);
+            EXPECT_EQ(a.send_many(all).count(), 3u);
             std::vector<std::size_t> lengths;
             places p(8);
             while (lengths.size() != 5) {

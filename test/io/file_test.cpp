@@ -81,8 +81,8 @@ private:
 std::string read_at(file& f, std::size_t bytes, std::uint64_t offset) {
     std::string s(bytes, 0);
     const transfer_result t = f.read_exact_at(room(s), offset);
-    EXPECT_TRUE(t) << t.error.message();
-    s.resize(t.bytes);
+    EXPECT_TRUE(t) << t.error().message();
+    s.resize(t.bytes());
     return s;
 }
 
@@ -158,7 +158,7 @@ TEST_P(a_file, moves_its_position_by_what_was_transferred) {
         EXPECT_TRUE(f.read_exact(room(s)));
         EXPECT_EQ(s, "cde");
         EXPECT_EQ(f.position(), 5u);
-        EXPECT_EQ(f.read_exact(room(s)).bytes, 1u);
+        EXPECT_EQ(f.read_exact(room(s)).bytes(), 1u);
         EXPECT_EQ(f.position(), 6u);
         f.seek(4);
         EXPECT_TRUE(f.write_all(bytes_of("XY")));
@@ -176,8 +176,8 @@ TEST_P(a_file, a_read_finds_the_end) {
         EXPECT_EQ(f.read_at(room(s), 3).value(), 0u);
         EXPECT_EQ(f.read_at(room(s), 1000).value(), 0u);
         const transfer_result t = f.read_exact_at(room(s), 1);
-        EXPECT_EQ(t.error, weft::errc::unexpected_eof);
-        EXPECT_EQ(t.bytes, 2u);
+        EXPECT_EQ(t.error(), weft::errc::unexpected_eof);
+        EXPECT_EQ(t.bytes(), 2u);
         EXPECT_EQ(f.read(room(s)).value(), 0u);
         EXPECT_EQ(f.read({}).value(), 0u);
         EXPECT_TRUE(f.write_all({}));
@@ -208,14 +208,14 @@ TEST_P(a_file, says_why_it_cannot_be_used) {
         std::string s(4, 0);
         file directory = file::open(path("")).value();
         EXPECT_EQ(directory.read(room(s)).error(), std::errc::is_a_directory);
-        EXPECT_EQ(directory.read_exact_at(room(s), 0).error, std::errc::is_a_directory);
+        EXPECT_EQ(directory.read_exact_at(room(s), 0).error(), std::errc::is_a_directory);
         file f = fresh({.read = false});
         EXPECT_EQ(f.read(room(s)).error(), std::errc::bad_file_descriptor);
         file r = file::open(path()).value();
-        EXPECT_EQ(r.write_all(bytes_of("x")).error, std::errc::bad_file_descriptor);
+        EXPECT_EQ(r.write_all(bytes_of("x")).error(), std::errc::bad_file_descriptor);
         EXPECT_EQ(r.resize(1).error(), std::errc::invalid_argument);
         file full = file::open("/dev/full", {.write = true}).value();
-        EXPECT_EQ(full.write_all(bytes_of("x")).error, std::errc::no_space_on_device);
+        EXPECT_EQ(full.write_all(bytes_of("x")).error(), std::errc::no_space_on_device);
         EXPECT_EQ(full.sync().error(), std::errc::invalid_argument);
         EXPECT_EQ(r.read_at(room(s), ~std::uint64_t{0}).error(), std::errc::invalid_argument);
     });
@@ -231,8 +231,8 @@ TEST_P(a_file, refuses_use_when_moved_from_or_empty) {
             EXPECT_FALSE(*none);
             EXPECT_EQ(none->read(room(s)).error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->read_at(room(s), 1).error(), std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->read_exact(room(s)).error, std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->write_all(bytes_of("x")).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_exact(room(s)).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->write_all(bytes_of("x")).error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->size().error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->resize(1).error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->sync().error(), std::errc::bad_file_descriptor);
@@ -266,7 +266,7 @@ TEST_P(a_file, may_be_large) {
         const std::string sent = text_of(5 * mib + 123);
         const transfer_result t = f.write_all(bytes_of(sent));
         EXPECT_TRUE(t);
-        EXPECT_EQ(t.bytes, sent.size());
+        EXPECT_EQ(t.bytes(), sent.size());
         EXPECT_EQ(f.size().value(), sent.size());
         EXPECT_TRUE(read_at(f, sent.size(), 0) == sent);
         EXPECT_TRUE(read_at(f, 2 * mib, mib + 1) == sent.substr(mib + 1, 2 * mib));
@@ -313,8 +313,8 @@ TEST_P(a_file, allows_one_operation_at_its_position_at_a_time) {
                     {.launch = weft::launch::dispatch});
         std::string s(5, 0);
         EXPECT_EQ(f.read(room(s)).error(), std::errc::operation_in_progress);
-        EXPECT_EQ(f.read_exact(room(s)).error, std::errc::operation_in_progress);
-        EXPECT_EQ(f.write_all(bytes_of("x")).error, std::errc::operation_in_progress);
+        EXPECT_EQ(f.read_exact(room(s)).error(), std::errc::operation_in_progress);
+        EXPECT_EQ(f.write_all(bytes_of("x")).error(), std::errc::operation_in_progress);
         first.join();
         f.seek(0);
         EXPECT_TRUE(f.read_exact(room(s)));
@@ -430,11 +430,11 @@ TEST_P(a_file, a_stop_ends_a_long_transfer_between_two_pieces) {
         await_growth(f);
         writes.request_stop();
         writes.join();
-        EXPECT_EQ(t.error, std::errc::operation_canceled);
-        EXPECT_GE(t.bytes, mib);
-        EXPECT_LT(t.bytes, much.all().size());
-        EXPECT_EQ(f.position(), t.bytes);
-        EXPECT_EQ(f.size().value(), t.bytes);
+        EXPECT_EQ(t.error(), std::errc::operation_canceled);
+        EXPECT_GE(t.bytes(), mib);
+        EXPECT_LT(t.bytes(), much.all().size());
+        EXPECT_EQ(f.position(), t.bytes());
+        EXPECT_EQ(f.size().value(), t.bytes());
     });
 }
 
@@ -445,9 +445,9 @@ TEST_P(a_file, a_deadline_ends_a_long_transfer_between_two_pieces) {
             file::adopt(::open("/dev/urandom", O_RDONLY | O_CLOEXEC), {.timeout = 2ms}).value();
         const pages much(64 * mib);
         const transfer_result t = f.read_exact(much.all());
-        EXPECT_EQ(t.error, std::errc::timed_out);
-        EXPECT_LT(t.bytes, much.all().size());
-        EXPECT_EQ(f.position(), t.bytes);
+        EXPECT_EQ(t.error(), std::errc::timed_out);
+        EXPECT_LT(t.bytes(), much.all().size());
+        EXPECT_EQ(f.position(), t.bytes());
     });
 }
 
@@ -465,7 +465,7 @@ TEST_P(a_file, close_cancels_calls_that_have_not_started) {
         EXPECT_EQ(how, weft::errc::closed);
         std::string s(4, 0);
         EXPECT_EQ(slow.read(room(s)).error(), weft::errc::closed);
-        EXPECT_EQ(slow.write_all(bytes_of("x")).error, weft::errc::closed);
+        EXPECT_EQ(slow.write_all(bytes_of("x")).error(), weft::errc::closed);
         EXPECT_EQ(slow.sync().error(), weft::errc::closed);
         EXPECT_EQ(f.size().value(), 0u);
     });
@@ -480,8 +480,8 @@ TEST_P(a_file, close_waits_for_a_call_that_has_started) {
         await_growth(f);
         f.close();
         writes.join();
-        EXPECT_EQ(t.error, weft::errc::closed);
-        EXPECT_EQ(file::open(path()).value().size().value(), t.bytes);
+        EXPECT_EQ(t.error(), weft::errc::closed);
+        EXPECT_EQ(file::open(path()).value().size().value(), t.bytes());
     });
 }
 
@@ -573,16 +573,16 @@ TEST_P(a_file, is_written_and_read_by_buffer_lists) {
             file f = fresh();
             const auto parts = read_only(cut(text, step));
             const transfer_result wrote = f.write_all_at(parts, 3);
-            EXPECT_TRUE(wrote) << wrote.error.message();
-            EXPECT_EQ(wrote.bytes, text.size());
+            EXPECT_TRUE(wrote) << wrote.error().message();
+            EXPECT_EQ(wrote.bytes(), text.size());
             EXPECT_TRUE(read_at(f, text.size(), 3) == text);
             std::string got(text.size(), 0);
             const transfer_result read = f.read_exact_at(cut(got, step), 3);
-            EXPECT_TRUE(read) << read.error.message();
+            EXPECT_TRUE(read) << read.error().message();
             EXPECT_TRUE(got == text);
             // By the position, which advances.
             f.seek(3);
-            EXPECT_EQ(f.write_all(read_only(cut(text, step))).bytes, text.size());
+            EXPECT_EQ(f.write_all(read_only(cut(text, step))).bytes(), text.size());
             EXPECT_EQ(f.position(), 3 + text.size());
             f.seek(3);
             std::string head(10, 0);
@@ -607,8 +607,8 @@ TEST_P(a_file, fills_a_part_of_a_buffer_list_and_reports_its_end) {
         EXPECT_EQ(a + b + c.substr(0, 2), "0123456789");
         EXPECT_EQ(f.read_at(list, 10).value(), 0u);
         const transfer_result t = f.read_exact_at(list, 1);
-        EXPECT_EQ(t.error, weft::errc::unexpected_eof);
-        EXPECT_EQ(t.bytes, 9u);
+        EXPECT_EQ(t.error(), weft::errc::unexpected_eof);
+        EXPECT_EQ(t.bytes(), 9u);
         f.seek(8);
         EXPECT_EQ(f.read(list).value(), 2u);
         EXPECT_EQ(f.position(), 10u);
@@ -624,7 +624,7 @@ TEST_P(a_file, fills_a_part_of_a_buffer_list_and_reports_its_end) {
         EXPECT_EQ(weft::await(work()), 6u);
         f.close();
         EXPECT_EQ(f.read_at(list, 0).error(), weft::errc::closed);
-        EXPECT_EQ(f.write_all_at(no_bytes, 0).error, weft::errc::closed);
+        EXPECT_EQ(f.write_all_at(no_bytes, 0).error(), weft::errc::closed);
     });
 }
 

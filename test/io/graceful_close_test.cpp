@@ -43,8 +43,8 @@ void answer_early(Stream& s, const std::string& text, std::size_t request) {
     EXPECT_TRUE(s.read_exact(room(first)));
     EXPECT_TRUE(s.write_all(bytes_of(text)));
     const weft::transfer_result t = s.close_gracefully(in(10s));
-    EXPECT_FALSE(t.error) << t.error.message();
-    EXPECT_EQ(t.bytes, request - first.size());
+    EXPECT_FALSE(t.error()) << t.error().message();
+    EXPECT_EQ(t.bytes(), request - first.size());
     EXPECT_EQ(s.write(bytes_of("x")).error(), weft::errc::closed);
 }
 
@@ -99,8 +99,8 @@ TEST_P(graceful_close, is_the_same_for_tasks) {
             c.client.close();
         });
         const weft::transfer_result t = weft::await(serve(c.server));
-        EXPECT_FALSE(t.error) << t.error.message();
-        EXPECT_EQ(t.bytes, 7u);
+        EXPECT_FALSE(t.error()) << t.error().message();
+        EXPECT_EQ(t.bytes(), 7u);
         client.join();
     });
 }
@@ -111,8 +111,8 @@ TEST_P(graceful_close, waits_no_longer_than_its_deadline) {
         EXPECT_TRUE(c.client.write_all(bytes_of("abc")));
         const auto until = in(5ms);
         const weft::transfer_result t = c.server.close_gracefully(until);
-        EXPECT_EQ(t.error, std::errc::timed_out);
-        EXPECT_EQ(t.bytes, 3u);
+        EXPECT_EQ(t.error(), std::errc::timed_out);
+        EXPECT_EQ(t.bytes(), 3u);
         EXPECT_GE(steady_now(), until);
         EXPECT_EQ(c.server.write(bytes_of("x")).error(), weft::errc::closed);
         EXPECT_EQ(read_to_the_end(c.client), "");
@@ -130,8 +130,8 @@ TEST_P(graceful_close, drops_no_more_bytes_than_its_limit) {
             });
             weft::this_fiber::yield();
             const weft::transfer_result t = c.server.close_gracefully(in(10s), most);
-            EXPECT_EQ(t.error, std::errc::message_size);
-            EXPECT_EQ(t.bytes, most);
+            EXPECT_EQ(t.error(), std::errc::message_size);
+            EXPECT_EQ(t.bytes(), most);
             EXPECT_EQ(c.server.write(bytes_of("x")).error(), weft::errc::closed);
             sender.join();
         });
@@ -142,12 +142,12 @@ TEST_P(graceful_close, is_quick_when_the_peer_has_ended) {
         connection c = connected();
         EXPECT_TRUE(c.client.shutdown(weft::direction::write));
         const weft::transfer_result t = c.server.close_gracefully(in(10s));
-        EXPECT_FALSE(t.error) << t.error.message();
-        EXPECT_EQ(t.bytes, 0u);
-        EXPECT_EQ(c.server.close_gracefully(in(10s)).error, weft::errc::closed);
+        EXPECT_FALSE(t.error()) << t.error().message();
+        EXPECT_EQ(t.bytes(), 0u);
+        EXPECT_EQ(c.server.close_gracefully(in(10s)).error(), weft::errc::closed);
         connection gone = connected();
         gone.client.abort();
-        EXPECT_EQ(gone.server.close_gracefully(in(10s)).error, std::errc::connection_reset);
+        EXPECT_EQ(gone.server.close_gracefully(in(10s)).error(), std::errc::connection_reset);
         EXPECT_EQ(gone.server.write(bytes_of("x")).error(), weft::errc::closed);
     });
 }
@@ -156,7 +156,7 @@ TEST_P(graceful_close, ends_at_a_stop) {
     run([] {
         connection c = connected();
         std::error_code how;
-        fiber server([&] { how = c.server.close_gracefully(in(1h)).error; });
+        fiber server([&] { how = c.server.close_gracefully(in(1h)).error(); });
         weft::this_fiber::sleep_for(2ms);
         server.request_stop();
         server.join();
@@ -173,7 +173,7 @@ TEST_P(graceful_close, is_refused_while_a_read_is_pending) {
             EXPECT_EQ(c.server.read(room(s)).value_or(9), 1u);
         });
         weft::this_fiber::sleep_for(2ms);
-        EXPECT_EQ(c.server.close_gracefully(in(10s)).error, std::errc::operation_in_progress);
+        EXPECT_EQ(c.server.close_gracefully(in(10s)).error(), std::errc::operation_in_progress);
         EXPECT_TRUE(c.server.write_all(bytes_of("open")));
         EXPECT_TRUE(c.client.write_all(bytes_of("x")));
         reader.join();

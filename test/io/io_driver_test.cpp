@@ -278,7 +278,7 @@ TEST(io_driver, is_not_created_for_a_loop_that_is_already_embedded) {
             std::string s(1, 0);
             fiber far([&] {
                 weft::this_fiber::sleep_for(2ms);
-                well = c.client.write_all(bytes_of("x")).error == std::error_code();
+                well = c.client.write_all(bytes_of("x")).error() == std::error_code();
             });
             EXPECT_TRUE(c.server.read_exact(room(s)));
         },
@@ -573,7 +573,7 @@ void wait_without_descriptors() {
     ends.reader.set_options({.read_timeout = 10s});
     const bool refused = ends.reader.read(room(b)).error() == std::errc::too_many_files_open;
     for (const int n : all) ::close(n);
-    std::thread other([&] { static_cast<void>(!ends.writer.write_all(bytes_of("x")).error); });
+    std::thread other([&] { static_cast<void>(!ends.writer.write_all(bytes_of("x")).error()); });
     const bool served = ends.reader.read(room(b)).value_or(0) == 1;
     other.join();
     std::_Exit(refused && served ? 3 : 4);

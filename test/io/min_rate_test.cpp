@@ -111,8 +111,8 @@ TEST_P(min_read_bytes_per_second, ends_a_read_from_a_peer_that_trickles_bytes) {
         const auto began = loop().now();
         std::string b(1000, 0);
         const weft::transfer_result t = s.read_exact(room(b));
-        EXPECT_EQ(t.error, std::errc::timed_out);
-        EXPECT_EQ(t.bytes, 2u) << "what came is not lost";
+        EXPECT_EQ(t.error(), std::errc::timed_out);
+        EXPECT_EQ(t.bytes(), 2u) << "what came is not lost";
         EXPECT_EQ(loop().now() - began, 1020ms) << "ten for each byte";
     });
 }
@@ -147,7 +147,7 @@ TEST_P(min_read_bytes_per_second, ends_a_peer_a_tenth_too_slow_once_the_deficit_
         s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
         std::string b(3000, 0);
-        EXPECT_EQ(s.read_exact(room(b)).error, std::errc::timed_out);
+        EXPECT_EQ(s.read_exact(room(b)).error(), std::errc::timed_out);
         // Of each 100 ms it has back 90: the second is gone before 10 s are.
         EXPECT_GE(loop().now() - began, 9s);
         EXPECT_LE(loop().now() - began, 10s);
@@ -162,8 +162,8 @@ TEST_P(min_read_bytes_per_second, gives_no_credit_beyond_the_timeout) {
         const auto began = loop().now();
         std::string b(100000, 0);
         const weft::transfer_result t = s.read_exact(room(b));
-        EXPECT_EQ(t.error, std::errc::timed_out);
-        EXPECT_EQ(t.bytes, 60000u);
+        EXPECT_EQ(t.error(), std::errc::timed_out);
+        EXPECT_EQ(t.bytes(), 60000u);
         EXPECT_EQ(loop().now() - began, 5s + 8s);
     });
 }
@@ -177,8 +177,8 @@ TEST_P(min_read_bytes_per_second, is_the_same_for_tasks) {
         };
         const auto began = loop().now();
         const weft::transfer_result t = weft::await(read(s));
-        EXPECT_EQ(t.error, std::errc::timed_out);
-        EXPECT_EQ(t.bytes, 2u);
+        EXPECT_EQ(t.error(), std::errc::timed_out);
+        EXPECT_EQ(t.bytes(), 2u);
         EXPECT_EQ(loop().now() - began, 1020ms);
     });
 }
@@ -189,7 +189,7 @@ TEST_P(min_read_bytes_per_second, leaves_an_enclosing_deadline_alone) {
         const auto began = loop().now();
         std::string b(3000, 0);
         const weft::timeout_scope limit(5s);
-        EXPECT_EQ(s.read_exact(room(b)).error, std::errc::operation_canceled);
+        EXPECT_EQ(s.read_exact(room(b)).error(), std::errc::operation_canceled);
         EXPECT_EQ(loop().now() - began, 5s);
     });
 }

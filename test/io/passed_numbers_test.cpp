@@ -208,7 +208,7 @@ TEST_P(passed_numbers, are_sent_once_with_bytes_that_take_several_calls) {
         fiber sender([&, &to = a] {
             const weft::transfer_result t = to.send_numbers(bytes_of(text), {&number, 1});
             EXPECT_TRUE(t);
-            EXPECT_EQ(t.bytes, text.size());
+            EXPECT_EQ(t.bytes(), text.size());
             to.close();
         });
         std::string s(1 << 20, 0);
@@ -283,9 +283,9 @@ TEST_P(passed_numbers, serve_tasks_and_refuse_invalid_arguments) {
         const int closed = 1 << 20;
         owned_number came;
         std::string s(4, 0);
-        EXPECT_EQ(a.send_numbers({}, {&number, 1}).error, std::errc::invalid_argument);
+        EXPECT_EQ(a.send_numbers({}, {&number, 1}).error(), std::errc::invalid_argument);
         EXPECT_EQ(b.recv_numbers({}, {&came, 1}).error(), std::errc::invalid_argument);
-        EXPECT_EQ(a.send_numbers(bytes_of("x"), {&closed, 1}).error,
+        EXPECT_EQ(a.send_numbers(bytes_of("x"), {&closed, 1}).error(),
                   std::errc::bad_file_descriptor);
         auto ask = [&](unix_stream& from, unix_stream& to) -> weft::task<std::size_t> {
             EXPECT_TRUE(co_await from.async_send_numbers(bytes_of("x"), {&number, 1}));
@@ -294,14 +294,14 @@ TEST_P(passed_numbers, serve_tasks_and_refuse_invalid_arguments) {
         };
         EXPECT_EQ(weft::await(ask(a, b)), 1u);
         a.close();
-        EXPECT_EQ(a.send_numbers(bytes_of("x"), {&number, 1}).error, weft::errc::closed);
+        EXPECT_EQ(a.send_numbers(bytes_of("x"), {&number, 1}).error(), weft::errc::closed);
         EXPECT_EQ(b.recv_numbers(room(s), {}).value().bytes, 0u);
         auto [c, d] = unix_seqpacket::pair().value();
         EXPECT_EQ(c.send_numbers({}, {&number, 1}).error(), std::errc::invalid_argument);
         c.close();
         EXPECT_EQ(c.send_numbers(bytes_of("x"), {&number, 1}).error(), weft::errc::closed);
         EXPECT_EQ(d.recv_numbers(room(s), {}).error(), weft::errc::unexpected_eof);
-        EXPECT_EQ(unix_stream().send_numbers(bytes_of("x"), {&number, 1}).error,
+        EXPECT_EQ(unix_stream().send_numbers(bytes_of("x"), {&number, 1}).error(),
                   std::errc::bad_file_descriptor);
     });
 }

@@ -65,7 +65,7 @@ TEST_P(a_pipe, a_slow_reader_suspends_the_writer) {
         fiber f([&] {
             const weft::transfer_result t = writer.write_all(bytes_of(sent));
             EXPECT_TRUE(t);
-            EXPECT_EQ(t.bytes, sent.size());
+            EXPECT_EQ(t.bytes(), sent.size());
         });
         weft::this_fiber::sleep_for(2ms);
         EXPECT_FALSE(f.done());
@@ -85,7 +85,7 @@ TEST_P(a_pipe, read_finds_the_end) {
         EXPECT_EQ(reader.read(room(s)).value(), 4u);
         EXPECT_EQ(s, "last");
         EXPECT_EQ(reader.read(room(s)).value(), 0u);
-        EXPECT_EQ(reader.read_exact(room(s)).error, weft::errc::unexpected_eof);
+        EXPECT_EQ(reader.read_exact(room(s)).error(), weft::errc::unexpected_eof);
     });
 }
 
@@ -107,7 +107,7 @@ TEST_P(a_pipe, a_write_without_a_reader_is_an_error_and_no_signal) {
         auto [reader, writer] = open_pipe();
         reader.close();
         EXPECT_EQ(writer.write(bytes_of("x")).error(), std::errc::broken_pipe);
-        EXPECT_EQ(writer.write_all(bytes_of("x")).error, std::errc::broken_pipe);
+        EXPECT_EQ(writer.write_all(bytes_of("x")).error(), std::errc::broken_pipe);
     });
 }
 
@@ -120,9 +120,9 @@ TEST_P(a_pipe, a_waiting_write_fails_when_the_reader_closes) {
             reader.close();
         });
         const weft::transfer_result t = writer.write_all(bytes_of(much));
-        EXPECT_EQ(t.error, std::errc::broken_pipe);
-        EXPECT_GT(t.bytes, 0u);
-        EXPECT_LT(t.bytes, much.size());
+        EXPECT_EQ(t.error(), std::errc::broken_pipe);
+        EXPECT_GT(t.bytes(), 0u);
+        EXPECT_LT(t.bytes(), much.size());
         closer.join();
     });
 }
@@ -171,14 +171,14 @@ TEST_P(a_pipe, refuses_use_when_moved_from_or_empty) {
             std::string s(1, 0);
             EXPECT_EQ(none->read(room(s)).error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->receive().error(), std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->read_exact(room(s)).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_exact(room(s)).error(), std::errc::bad_file_descriptor);
             none->set_options({});
             none->close();
         }
         weft::pipe_writer never_written;
         for (weft::pipe_writer* none : {&writer, &never_written}) {
             EXPECT_EQ(none->write(bytes_of("x")).error(), std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->write_all(bytes_of("x")).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->write_all(bytes_of("x")).error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->options().write_timeout, weft::duration::max());
         }
     });
@@ -208,8 +208,8 @@ TEST_P(a_pipe, honours_its_timeouts) {
         writer.set_options({.write_timeout = 1ms});
         const std::string much(1 << 20, 'x');
         const weft::transfer_result t = writer.write_all(bytes_of(much));
-        EXPECT_EQ(t.error, std::errc::timed_out);
-        EXPECT_GT(t.bytes, 0u);
+        EXPECT_EQ(t.error(), std::errc::timed_out);
+        EXPECT_GT(t.bytes(), 0u);
     });
 }
 

@@ -49,9 +49,9 @@ void passes_all(Left& first, Left& from, Right& to, Right& last) {
     });
     fiber passer([&] {
         const relayed r = weft::relay(from, to);
-        EXPECT_TRUE(r) << r.error.message();
-        EXPECT_EQ(r.bytes, text.size());
-        EXPECT_TRUE(r.rest.empty());
+        EXPECT_TRUE(r) << r.error().message();
+        EXPECT_EQ(r.bytes(), text.size());
+        EXPECT_TRUE(r.rest().empty());
         EXPECT_TRUE(to.shutdown(weft::direction::write));
     });
     EXPECT_TRUE(all_of(last) == text);
@@ -95,8 +95,8 @@ TEST_P(a_relay, forwards_bytes_after_urgent_data) {
             if (waits) send();
             EXPECT_EQ(all_of(right.server), "abcdef");
             passer.join();
-            EXPECT_TRUE(r) << r.error.message();
-            EXPECT_EQ(r.bytes, 6u);
+            EXPECT_TRUE(r) << r.error().message();
+            EXPECT_EQ(r.bytes(), 6u);
         }
     });
 }
@@ -106,10 +106,10 @@ TEST_P(a_relay, forwards_no_more_than_its_limit) {
         connection left = connected();
         connection right = connected();
         ASSERT_TRUE(left.client.write_all(bytes_of("head|body")));
-        EXPECT_EQ(weft::relay(left.server, right.client, 0).bytes, 0u);
+        EXPECT_EQ(weft::relay(left.server, right.client, 0).bytes(), 0u);
         const relayed r = weft::relay(left.server, right.client, 5);
         EXPECT_TRUE(r);
-        EXPECT_EQ(r.bytes, 5u);
+        EXPECT_EQ(r.bytes(), 5u);
         std::string s(9, 0);
         EXPECT_EQ(right.server.read(room(s)).value(), 5u);
         EXPECT_EQ(s.substr(0, 5), "head|");
@@ -154,16 +154,16 @@ TEST_P(a_relay, loses_nothing_when_it_ends_early) {
                 passer.request_stop();
             }
             passer.join();
-            EXPECT_EQ(r.error, stops ? std::errc::operation_canceled : std::errc::timed_out);
-            EXPECT_GT(r.bytes, 0u);
-            EXPECT_FALSE(r.rest.empty());
+            EXPECT_EQ(r.error(), stops ? std::errc::operation_canceled : std::errc::timed_out);
+            EXPECT_GT(r.bytes(), 0u);
+            EXPECT_FALSE(r.rest().empty());
             right.client.close();
             const std::string arrived = all_of(right.server);
-            EXPECT_EQ(arrived.size(), r.bytes);
+            EXPECT_EQ(arrived.size(), r.bytes());
             left.server.set_options({});
             std::string next(1000, 0);
             EXPECT_TRUE(left.server.read_exact(room(next)));
-            const std::string all = arrived + as_text(r.rest) + next;
+            const std::string all = arrived + as_text(r.rest()) + next;
             EXPECT_TRUE(all == text.substr(0, all.size()));
             left.server.close();
         }
@@ -176,7 +176,7 @@ TEST_P(a_relay, reports_why_it_ended) {
             connection left = connected();
             connection right = connected();
             fiber passer([&] {
-                EXPECT_EQ(weft::relay(left.server, right.client).error, weft::errc::closed);
+                EXPECT_EQ(weft::relay(left.server, right.client).error(), weft::errc::closed);
             });
             weft::this_fiber::yield();
             left.server.close();
@@ -185,7 +185,7 @@ TEST_P(a_relay, reports_why_it_ended) {
             connection left = connected();
             connection right = connected();
             left.client.abort();
-            EXPECT_EQ(weft::relay(left.server, right.client).error, std::errc::connection_reset);
+            EXPECT_EQ(weft::relay(left.server, right.client).error(), std::errc::connection_reset);
         }
         {
             // To a peer that is closed: an error with the bytes that were not delivered, and no
@@ -194,18 +194,18 @@ TEST_P(a_relay, reports_why_it_ended) {
             connection right = connected();
             right.server.abort();
             relayed r;
-            for (int i = 0; i < 3 && !r.error; ++i) {
+            for (int i = 0; i < 3 && !r.error(); ++i) {
                 ASSERT_TRUE(left.client.write_all(bytes_of("lost")));
                 r = weft::relay(left.server, right.client, 4);
             }
-            EXPECT_TRUE(r.error == std::errc::broken_pipe ||
-                        r.error == std::errc::connection_reset);
-            EXPECT_EQ(as_text(r.rest), "lost");
+            EXPECT_TRUE(r.error() == std::errc::broken_pipe ||
+                        r.error() == std::errc::connection_reset);
+            EXPECT_EQ(as_text(r.rest()), "lost");
         }
         connection c = connected();
         weft::tcp_stream none;
-        EXPECT_EQ(weft::relay(none, c.client).error, std::errc::bad_file_descriptor);
-        EXPECT_EQ(weft::relay(c.client, none).error, std::errc::bad_file_descriptor);
+        EXPECT_EQ(weft::relay(none, c.client).error(), std::errc::bad_file_descriptor);
+        EXPECT_EQ(weft::relay(c.client, none).error(), std::errc::bad_file_descriptor);
     });
 }
 
@@ -218,9 +218,9 @@ TEST_P(a_relay, excludes_other_operations_in_its_two_directions) {
         std::string s(1, 0);
         const auto busy = std::errc::operation_in_progress;
         EXPECT_EQ(left.server.read(room(s)).error(), busy);
-        EXPECT_EQ(right.client.write_all(bytes_of("x")).error, busy);
-        EXPECT_EQ(weft::relay(right.server, right.client).error, busy);
-        EXPECT_EQ(weft::relay(left.server, left.client).error, busy);
+        EXPECT_EQ(right.client.write_all(bytes_of("x")).error(), busy);
+        EXPECT_EQ(weft::relay(right.server, right.client).error(), busy);
+        EXPECT_EQ(weft::relay(left.server, left.client).error(), busy);
         EXPECT_TRUE(left.server.write_all(bytes_of("x")));  // the other directions are free
         EXPECT_TRUE(right.server.write_all(bytes_of("x")));
         EXPECT_TRUE(right.client.read_exact(room(s)));
@@ -246,7 +246,7 @@ TEST_P(a_relay, lets_others_run_and_leaves_no_descriptor) {
             co_return co_await weft::async_relay(left.server, right.client);
         };
         fiber passer([&] {
-            EXPECT_EQ(weft::await(pass()).bytes, text.size());
+            EXPECT_EQ(weft::await(pass()).bytes(), text.size());
             EXPECT_TRUE(right.client.shutdown(weft::direction::write));
             over = true;
         });

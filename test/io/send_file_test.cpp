@@ -32,8 +32,8 @@ TEST_P(sent_file, arrives_whole_from_the_given_offset) {
         const std::uint64_t position = f.position();
         fiber sender([&] {
             const weft::transfer_result t = c.client.send_file(f, 5, text.size() - 5);
-            EXPECT_TRUE(t) << t.error.message();
-            EXPECT_EQ(t.bytes, text.size() - 5);
+            EXPECT_TRUE(t) << t.error().message();
+            EXPECT_EQ(t.bytes(), text.size() - 5);
             EXPECT_TRUE(c.client.write_all(bytes_of("rest")));
         });
         std::string got(text.size() - 1, 0);
@@ -80,12 +80,12 @@ TEST_P(sent_file, that_is_shorter_reports_how_much_was_sent) {
         file f = file_with("short");
         auto c = weft::testing::connected();
         const weft::transfer_result t = c.client.send_file(f, 1, 100);
-        EXPECT_EQ(t.error, weft::errc::unexpected_eof);
-        EXPECT_EQ(t.bytes, 4u);
+        EXPECT_EQ(t.error(), weft::errc::unexpected_eof);
+        EXPECT_EQ(t.bytes(), 4u);
         std::string got(4, 0);
         EXPECT_TRUE(c.server.read_exact(room(got)));
         EXPECT_EQ(got, "hort");
-        EXPECT_EQ(c.client.send_file(f, 9, 1).error, weft::errc::unexpected_eof);
+        EXPECT_EQ(c.client.send_file(f, 9, 1).error(), weft::errc::unexpected_eof);
         EXPECT_TRUE(c.client.send_file(f, 0, 0));
     });
 }
@@ -105,9 +105,9 @@ TEST_P(sent_file, that_is_truncated_meanwhile_reports_how_much_was_sent) {
         std::size_t got = some.size();
         while (const std::size_t n = c.server.read(room(some)).value()) got += n;
         sender.join();
-        EXPECT_EQ(t.error, weft::errc::unexpected_eof);
-        EXPECT_LT(t.bytes, 32u << 20);
-        EXPECT_EQ(got, t.bytes);
+        EXPECT_EQ(t.error(), weft::errc::unexpected_eof);
+        EXPECT_LT(t.bytes(), 32u << 20);
+        EXPECT_EQ(got, t.bytes());
     });
 }
 
@@ -115,15 +115,15 @@ TEST_P(sent_file, that_is_no_regular_file_is_refused) {
     run([] {
         auto c = weft::testing::connected();
         file folder = file::open("/proc").value();
-        EXPECT_EQ(c.client.send_file(folder, 0, 1).error, std::errc::is_a_directory);
+        EXPECT_EQ(c.client.send_file(folder, 0, 1).error(), std::errc::is_a_directory);
         file zeroes = file::open("/dev/zero").value();
-        EXPECT_EQ(c.client.send_file(zeroes, 0, 1).error, std::errc::invalid_argument);
+        EXPECT_EQ(c.client.send_file(zeroes, 0, 1).error(), std::errc::invalid_argument);
         file closed = file_with("x");
         closed.close();
-        EXPECT_EQ(c.client.send_file(closed, 0, 1).error, std::errc::bad_file_descriptor);
-        EXPECT_EQ(c.client.send_file(file(), 0, 1).error, std::errc::bad_file_descriptor);
+        EXPECT_EQ(c.client.send_file(closed, 0, 1).error(), std::errc::bad_file_descriptor);
+        EXPECT_EQ(c.client.send_file(file(), 0, 1).error(), std::errc::bad_file_descriptor);
         file f = file_with("x");
-        EXPECT_EQ(weft::tcp_stream().send_file(f, 0, 1).error, std::errc::bad_file_descriptor);
+        EXPECT_EQ(weft::tcp_stream().send_file(f, 0, 1).error(), std::errc::bad_file_descriptor);
     });
 }
 
@@ -135,7 +135,8 @@ TEST_P(sent_file, to_a_closed_peer_is_an_error_and_no_signal) {
         c.server.close();
         weft::transfer_result t;
         for (int i = 0; i < 3; ++i) t = c.client.send_file(f, 0, 32 << 20);
-        EXPECT_TRUE(t.error == std::errc::broken_pipe || t.error == std::errc::connection_reset);
+        EXPECT_TRUE(t.error() == std::errc::broken_pipe ||
+                    t.error() == std::errc::connection_reset);
     });
 }
 
@@ -145,13 +146,13 @@ TEST_P(sent_file, ends_at_a_timeout_and_reports_what_was_sent) {
         auto c = weft::testing::connected();
         c.client.set_options({.write_timeout = 5ms});
         const weft::transfer_result t = c.client.send_file(f, 0, 32 << 20);
-        EXPECT_EQ(t.error, std::errc::timed_out);
-        EXPECT_GT(t.bytes, 0u);
+        EXPECT_EQ(t.error(), std::errc::timed_out);
+        EXPECT_GT(t.bytes(), 0u);
         c.client.close();
         std::string some(1 << 20, 0);
         std::size_t got = 0;
         while (const std::size_t n = c.server.read(room(some)).value()) got += n;
-        EXPECT_EQ(got, t.bytes);
+        EXPECT_EQ(got, t.bytes());
     });
 }
 

@@ -41,9 +41,9 @@ TEST_P(a_standard_stream, a_file_is_read_to_its_end) {
         const in_place_of zero(0, file_of(text));
         auto in = weft::standard_input().value();
         EXPECT_EQ(text_to_end_of(in), text);
-        EXPECT_EQ(in.read_exact({}).bytes, 0u);
+        EXPECT_EQ(in.read_exact({}).bytes(), 0u);
         std::string one(1, 0);
-        EXPECT_EQ(in.read_exact(room(one)).error, weft::errc::unexpected_eof);
+        EXPECT_EQ(in.read_exact(room(one)).error(), weft::errc::unexpected_eof);
         EXPECT_TRUE(in.receive().value().empty());
         EXPECT_TRUE(is_blocking(0));
     });

@@ -107,7 +107,7 @@ TEST_P(halves, the_end_of_the_writer_is_the_end_for_the_peer_only) {
                 ASSERT_TRUE(moved.write_all(bytes_of("question")));
                 if (by_finish) {
                     EXPECT_TRUE(moved.finish());
-                    EXPECT_EQ(moved.write_all(bytes_of("x")).error, std::errc::broken_pipe);
+                    EXPECT_EQ(moved.write_all(bytes_of("x")).error(), std::errc::broken_pipe);
                 }
             }
             ASSERT_TRUE(c.server.read_exact(room(s)));
@@ -163,7 +163,7 @@ TEST_P(halves, refuse_use_when_empty) {
         EXPECT_FALSE(none.writer);
         EXPECT_EQ(none.reader.read(room(s)).error(), std::errc::bad_file_descriptor);
         EXPECT_EQ(none.reader.read_until(s, "\n").error(), std::errc::bad_file_descriptor);
-        EXPECT_EQ(none.writer.write_all(bytes_of("x")).error, std::errc::bad_file_descriptor);
+        EXPECT_EQ(none.writer.write_all(bytes_of("x")).error(), std::errc::bad_file_descriptor);
         EXPECT_EQ(none.writer.finish().error(), std::errc::bad_file_descriptor);
         EXPECT_EQ(none.writer.native_handle(), -1);
         none.reader.close();
@@ -311,7 +311,7 @@ TEST_P(halves_by_way, a_close_of_one_ends_the_wait_of_the_other) {
     writer.close();
     reads.join();
     EXPECT_EQ(how, weft::errc::closed);
-    EXPECT_EQ(writer.write_all(bytes_of("x")).error, weft::errc::closed);
+    EXPECT_EQ(writer.write_all(bytes_of("x")).error(), weft::errc::closed);
     EXPECT_EQ(writer.finish().error(), std::errc::bad_file_descriptor) << "as of a stream";
 }
 

@@ -195,10 +195,10 @@ TEST_P(a_transfer, of_all_bytes_excludes_others_from_first_part_to_last) {
         fiber writer([&] {
             const weft::transfer_result t = c.server.write_all(bytes_of(text));
             EXPECT_TRUE(t);
-            EXPECT_EQ(t.bytes, text.size());
+            EXPECT_EQ(t.bytes(), text.size());
         });
         weft::this_fiber::sleep_for(2ms);
-        EXPECT_EQ(c.server.write_all(bytes_of("z")).error, std::errc::operation_in_progress);
+        EXPECT_EQ(c.server.write_all(bytes_of("z")).error(), std::errc::operation_in_progress);
         EXPECT_EQ(c.server.write(bytes_of("z")).error(), std::errc::operation_in_progress);
         std::string back(text.size(), 0);
         EXPECT_TRUE(c.client.read_exact(room(back)));
@@ -220,10 +220,10 @@ TEST_P(a_transfer, that_completes_at_once_reports_the_kernels_result) {
         c.client.abort();
         weft::this_fiber::sleep_for(1ms);
         EXPECT_EQ(c.server.read(b).error(), std::errc::connection_reset);
-        EXPECT_EQ(c.server.write_all(bytes_of("d")).error, std::errc::broken_pipe);
+        EXPECT_EQ(c.server.write_all(bytes_of("d")).error(), std::errc::broken_pipe);
         c.server.close();
         EXPECT_EQ(c.server.read(b).error(), weft::errc::closed);
-        EXPECT_EQ(c.server.write_all(bytes_of("d")).error, weft::errc::closed);
+        EXPECT_EQ(c.server.write_all(bytes_of("d")).error(), weft::errc::closed);
         EXPECT_EQ(c.server.write(bytes_of("d")).error(), weft::errc::closed);
     });
 }
@@ -282,7 +282,7 @@ TEST_P(a_transfer, of_a_stopped_fiber_reports_that_the_stream_is_closed) {
             EXPECT_EQ(weft::await(c.server.async_read(b)).error(), weft::errc::closed);
             EXPECT_EQ(c.server.write(bytes_of("a")).error(), weft::errc::closed);
             EXPECT_EQ(weft::await(c.server.async_write(bytes_of("a"))).error(), weft::errc::closed);
-            EXPECT_EQ(c.server.write_all(bytes_of("a")).error, weft::errc::closed);
+            EXPECT_EQ(c.server.write_all(bytes_of("a")).error(), weft::errc::closed);
         });
         weft::this_fiber::yield();
         stopped.request_stop();
@@ -318,7 +318,7 @@ TEST_P(a_transfer, that_was_stopped_as_it_waited_for_room_leaves_the_direction_t
             weft::this_fiber::yield();
             writer.request_stop();
             writer.join();
-            EXPECT_EQ(c.server.write_all(bytes_of(text)).error, std::errc::timed_out);
+            EXPECT_EQ(c.server.write_all(bytes_of(text)).error(), std::errc::timed_out);
         }
     });
 }
@@ -352,7 +352,7 @@ TEST_P(a_transfer, that_ended_early_for_want_of_room_is_followed_by_any_other_in
             EXPECT_TRUE(through.client.shutdown(weft::direction::write));
         });
         const weft::relayed r = weft::relay(through.server, s);
-        EXPECT_FALSE(r.error) << r.error.message();
+        EXPECT_FALSE(r.error()) << r.error().message();
         source.join();
     };
     const way_to_write on_a_plain_thread = [&](weft::tcp_stream& s) {
@@ -372,14 +372,14 @@ TEST_P(a_transfer, that_ended_early_for_want_of_room_is_followed_by_any_other_in
             keep_little(c.client);
             c.server.set_options({.write_timeout = 5ms});
             const weft::transfer_result first = c.server.write_all(bytes_of(much));
-            ASSERT_EQ(first.error, std::errc::timed_out);
+            ASSERT_EQ(first.error(), std::errc::timed_out);
             c.server.set_options({});
             fiber writer([&] { then(c.server); });
             weft::this_fiber::yield();
-            std::string back(first.bytes + more.size(), 0);
+            std::string back(first.bytes() + more.size(), 0);
             EXPECT_TRUE(c.client.read_exact(room(back)));
             writer.join();
-            EXPECT_TRUE(back == much.substr(0, first.bytes) + more);
+            EXPECT_TRUE(back == much.substr(0, first.bytes()) + more);
         });
 }
 
@@ -446,7 +446,7 @@ TEST_P(a_transfer, reports_that_there_is_no_memory_to_wait_with) {
                   std::errc::not_enough_memory);
         weft::detail::write_all_transfer write(s.inside(), b);
         write.lacks_memory();
-        EXPECT_EQ(write.take(nullptr, weft::wait_status::woken).error,
+        EXPECT_EQ(write.take(nullptr, weft::wait_status::woken).error(),
                   std::errc::not_enough_memory);
     });
 }
@@ -509,7 +509,7 @@ TEST_P(a_transfer, releases_its_direction_after_a_lack_of_memory) {
             while (c.server.read(b).value_or(0) != 0) {
             }
         });
-        EXPECT_EQ(c.client.write_all(bytes_of("x")).error, std::error_code());
+        EXPECT_EQ(c.client.write_all(bytes_of("x")).error(), std::error_code());
         c.client.close();
         reader.join();
     });

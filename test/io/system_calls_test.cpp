@@ -165,10 +165,10 @@ constexpr std::size_t chunk_bytes = 64;
 std::pair<unix_stream, unix_stream> with_ready_data() {
     auto [writer, reader] = unix_stream::pair().value();
     std::string b(chunk_bytes, 0);
-    fiber first([&w = writer] { must(!w.write_all(bytes_of("x")).error); });
+    fiber first([&w = writer] { must(!w.write_all(bytes_of("x")).error()); });
     must(reader.read(room(b)).value_or(0) == 1);
     first.join();
-    must(!writer.write_all(bytes_of(std::string(chunk_bytes * reads, 'x'))).error);
+    must(!writer.write_all(bytes_of(std::string(chunk_bytes * reads, 'x'))).error());
     weft::this_fiber::sleep_for(1ms);  // the loop is notified
     return {std::move(writer), std::move(reader)};
 }
@@ -243,7 +243,7 @@ TEST_F(system_calls, for_an_echo_are_two_per_request_and_a_share_of_the_waits) {
                 clients.emplace_back([&s = c.client, times] {
                     std::string b(512, 0);
                     for (int i = 0; i < times; ++i) {
-                        must(!s.write_all(bytes_of(b).first(chunk_bytes)).error);
+                        must(!s.write_all(bytes_of(b).first(chunk_bytes)).error());
                         must(s.read(room(b)).value_or(0) == chunk_bytes);
                     }
                 });

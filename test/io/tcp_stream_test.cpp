@@ -72,11 +72,11 @@ TEST_P(tcp, refuses_use_when_moved_from_or_empty) {
             EXPECT_FALSE(*none);
             EXPECT_EQ(none->read(room(s)).error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->receive().error(), std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->read_exact(room(s)).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_exact(room(s)).error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->read_until(s, "\n").error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->write(bytes_of("x")).error(), std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->write_all(bytes_of("x")).error, std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->close_gracefully(weft::never).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->write_all(bytes_of("x")).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->close_gracefully(weft::never).error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->shutdown(weft::direction::both).error(),
                       std::errc::bad_file_descriptor);
             EXPECT_EQ(none->set_no_delay(true).error(), std::errc::bad_file_descriptor);
@@ -191,7 +191,7 @@ TEST_P(tcp, a_slow_reader_suspends_the_writer) {
         fiber writer([&] {
             const weft::transfer_result t = c.client.write_all(bytes_of(sent));
             EXPECT_TRUE(t);
-            EXPECT_EQ(t.bytes, sent.size());
+            EXPECT_EQ(t.bytes(), sent.size());
         });
         weft::this_fiber::sleep_for(5ms);
         EXPECT_FALSE(writer.done());
@@ -224,8 +224,8 @@ TEST_P(tcp, read_exact_reports_how_far_it_got) {
         c.client.close();
         std::string s(10, 0);
         const weft::transfer_result t = c.server.read_exact(room(s));
-        EXPECT_EQ(t.error, weft::errc::unexpected_eof);
-        EXPECT_EQ(t.bytes, 3u);
+        EXPECT_EQ(t.error(), weft::errc::unexpected_eof);
+        EXPECT_EQ(t.bytes(), 3u);
     });
 }
 
@@ -319,8 +319,8 @@ TEST_P(tcp, read_ends_at_its_timeout_and_the_stream_stays_usable) {
         EXPECT_GE(weft::steady_now() - before, 5ms);
         ASSERT_TRUE(c.client.write_all(bytes_of("ab")));
         const weft::transfer_result t = c.server.read_exact(room(s));
-        EXPECT_EQ(t.error, std::errc::timed_out);
-        EXPECT_EQ(t.bytes, 2u);
+        EXPECT_EQ(t.error(), std::errc::timed_out);
+        EXPECT_EQ(t.bytes(), 2u);
         ASSERT_TRUE(c.client.write_all(bytes_of("c")));
         EXPECT_EQ(c.server.read(room(s)).value(), 1u);
         EXPECT_EQ(s[0], 'c');
@@ -519,8 +519,8 @@ TEST_P(tcp, unread_bytes_end_the_connection_at_the_user_timeout) {
         ASSERT_TRUE(c.client.set_user_timeout(50ms));
         const std::string much(16 << 20, 'x');
         const weft::transfer_result sent = c.client.write_all(bytes_of(much));
-        EXPECT_EQ(sent.error, std::errc::timed_out);
-        EXPECT_LT(sent.bytes, much.size());
+        EXPECT_EQ(sent.error(), std::errc::timed_out);
+        EXPECT_LT(sent.bytes(), much.size());
     });
 }
 

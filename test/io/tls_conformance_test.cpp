@@ -116,8 +116,8 @@ TEST_P(tls_law, a_reset_is_reported_at_each_step) {
         agent.asleep();
         p.client.under().abort();
         agent.join();
-        EXPECT_EQ(t.bytes, 3u);
-        expect_told(t.error, "after a part");
+        EXPECT_EQ(t.bytes(), 3u);
+        expect_told(t.error(), "after a part");
     }
     {
         tls_pair p = shaken_by_threads();
@@ -130,8 +130,8 @@ TEST_P(tls_law, a_reset_is_reported_at_each_step) {
         agent.asleep();
         p.client.under().abort();
         agent.join();
-        EXPECT_LT(t.bytes, much.size());
-        expect_told(t.error, "while it writes");
+        EXPECT_LT(t.bytes(), much.size());
+        expect_told(t.error(), "while it writes");
     }
 }
 
@@ -157,8 +157,8 @@ TEST_P(tls_law, bytes_without_room_are_sent_later) {
         got.append(piece, 0, *n);
     }
     writer.join();
-    EXPECT_TRUE(t) << t.error.message();
-    EXPECT_EQ(t.bytes, much.size());
+    EXPECT_TRUE(t) << t.error().message();
+    EXPECT_EQ(t.bytes(), much.size());
     EXPECT_TRUE(got == much);
 }
 
@@ -167,10 +167,10 @@ TEST_P(tls_law, either_direction_may_end_before_the_other) {
     crew both(way(), [&](auto wait) -> task<> {
         EXPECT_TRUE(co_await wait(p.server.async_shutdown()));
         const transfer_result late = co_await wait(p.server.async_write_all(bytes_of("x")));
-        EXPECT_EQ(late.error, std::errc::broken_pipe) << late.error.message();
+        EXPECT_EQ(late.error(), std::errc::broken_pipe) << late.error().message();
         std::string b(4, 0);
         const transfer_result t = co_await wait(p.server.async_read_exact(room(b)));
-        EXPECT_TRUE(t) << t.error.message();
+        EXPECT_TRUE(t) << t.error().message();
         EXPECT_EQ(b, "last");
         const auto end = co_await wait(p.server.async_read(room(b)));
         EXPECT_EQ(end.value_or(1), 0u) << end.error().message();
@@ -197,9 +197,9 @@ TEST_P(tls_law, an_empty_transfer_completes_at_once) {
         const auto some = co_await wait(p.server.async_read({}));
         EXPECT_TRUE(some) << some.error().message();
         const transfer_result all = co_await wait(p.server.async_read_exact({}));
-        EXPECT_TRUE(all) << all.error.message();
+        EXPECT_TRUE(all) << all.error().message();
         const transfer_result to_a_full_one = co_await wait(p.server.async_write_all({}));
-        EXPECT_TRUE(to_a_full_one) << to_a_full_one.error.message();
+        EXPECT_TRUE(to_a_full_one) << to_a_full_one.error().message();
     });
     agent.join();
 }
@@ -220,11 +220,11 @@ TEST_P(tls_law, a_closed_stream_refuses_and_leaves_its_fd_alone) {
         const auto none = co_await wait(p.server.async_read({}));
         expect_closed(none.error(), "read of nothing");
         const transfer_result exact = co_await wait(p.server.async_read_exact(room(b)));
-        expect_closed(exact.error, "read_exact");
+        expect_closed(exact.error(), "read_exact");
         const transfer_result all = co_await wait(p.server.async_write_all(bytes_of("x")));
-        expect_closed(all.error, "write_all");
+        expect_closed(all.error(), "write_all");
         const transfer_result nothing = co_await wait(p.server.async_write_all({}));
-        expect_closed(nothing.error, "write_all of nothing");
+        expect_closed(nothing.error(), "write_all of nothing");
         const auto end = co_await wait(p.server.async_shutdown());
         expect_closed(end.error(), "shutdown");
         const auto shaken = co_await wait(p.server.async_handshake());
@@ -316,8 +316,8 @@ struct tls_full_row : tls_row {
         for (int in_vain = 0; in_vain < 3;) {
             const timeout_scope soon(1ms);
             const transfer_result t = s.write_all(bytes_of(much));
-            filled += t.bytes;
-            const bool moves = t.bytes != 0 || (is_under_way() && steady_now() < end);
+            filled += t.bytes();
+            const bool moves = t.bytes() != 0 || (is_under_way() && steady_now() < end);
             in_vain = moves ? 0 : in_vain + 1;
         }
     }

@@ -94,8 +94,8 @@ TEST_P(tls, refuses_use_when_moved_from_or_empty) {
             EXPECT_FALSE(*none);
             EXPECT_EQ(none->handshake().error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->read(room(s)).error(), std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->read_exact(room(s)).error, std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->write_all(bytes_of("x")).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_exact(room(s)).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->write_all(bytes_of("x")).error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->shutdown().error(), std::errc::bad_file_descriptor);
             none->under().set_options({.read_timeout = 1ms});
             EXPECT_EQ(none->under().options().read_timeout, weft::duration::max());
@@ -156,8 +156,8 @@ TEST_P(tls, both_ends_write_more_than_the_buffers_hold) {
         const std::string sent = bytes_unlike(3 << 20);
         auto send = [&](tls_stream& s) {
             const transfer_result t = s.write_all(bytes_of(sent));
-            EXPECT_TRUE(t) << t.error.message();
-            EXPECT_EQ(t.bytes, sent.size());
+            EXPECT_TRUE(t) << t.error().message();
+            EXPECT_EQ(t.bytes(), sent.size());
             EXPECT_TRUE(s.shutdown());
         };
         fiber a([&] { send(client); });
@@ -177,10 +177,10 @@ TEST_P(tls, reports_the_end) {
         EXPECT_TRUE(client.write_all(bytes_of("last")));
         EXPECT_TRUE(client.shutdown());
         EXPECT_TRUE(client.shutdown()) << "it is said already";
-        EXPECT_EQ(client.write_all(bytes_of("x")).error, std::errc::broken_pipe);
+        EXPECT_EQ(client.write_all(bytes_of("x")).error(), std::errc::broken_pipe);
         const transfer_result t = server.read_exact(room(s));
-        EXPECT_EQ(t.bytes, 4u);
-        EXPECT_EQ(t.error, errc::unexpected_eof);
+        EXPECT_EQ(t.bytes(), 4u);
+        EXPECT_EQ(t.error(), errc::unexpected_eof);
         EXPECT_EQ(server.read(room(s)).value(), 0u);
         EXPECT_EQ(server.read(room(s)).value(), 0u);
         EXPECT_TRUE(server.write_all(bytes_of("still"))) << "the other direction is open";
@@ -197,7 +197,7 @@ TEST_P(tls, a_truncation_is_no_orderly_end) {
         EXPECT_EQ(between.server.read(room(s)).value(), 4u);
         EXPECT_EQ(between.server.read(room(s)).error(), errc::unexpected_eof);
         EXPECT_EQ(between.server.read(room(s)).error(), errc::unexpected_eof) << "for good";
-        EXPECT_EQ(between.server.write_all(bytes_of("x")).error, errc::unexpected_eof);
+        EXPECT_EQ(between.server.write_all(bytes_of("x")).error(), errc::unexpected_eof);
         auto within = shaken();
         EXPECT_TRUE(within.client.under().write_all(bytes_of({"\x17\x03\x03\0\x40half", 9})));
         EXPECT_TRUE(within.client.under().shutdown(weft::direction::write));
@@ -304,7 +304,7 @@ TEST_P(tls, starts_with_a_handshake) {
         tls_pair p = unshaken();
         std::string s(4, 0);
         EXPECT_EQ(p.client.read(room(s)).error(), std::errc::not_connected);
-        EXPECT_EQ(p.client.write_all(bytes_of("x")).error, std::errc::not_connected);
+        EXPECT_EQ(p.client.write_all(bytes_of("x")).error(), std::errc::not_connected);
         EXPECT_EQ(p.client.shutdown().error(), std::errc::not_connected);
         shake(p);
         EXPECT_TRUE(p.client.handshake()) << "it is through already";
@@ -363,12 +363,12 @@ TEST_P(tls, a_cancelled_write_resumes_where_it_stopped) {
         fiber f([&] { t = client.write_all(bytes_of(text)); }, {.launch = weft::launch::dispatch});
         f.request_stop();
         f.join();
-        EXPECT_EQ(t.error, std::errc::operation_canceled);
-        std::size_t done = t.bytes;
+        EXPECT_EQ(t.error(), std::errc::operation_canceled);
+        std::size_t done = t.bytes();
         client.under().set_options({.write_timeout = 1ms});
         t = client.write_all(bytes_of(text.substr(done)));
-        EXPECT_EQ(t.error, std::errc::timed_out);
-        done += t.bytes;
+        EXPECT_EQ(t.error(), std::errc::timed_out);
+        done += t.bytes();
         EXPECT_GT(done, 0u);
         EXPECT_LT(done, text.size());
         client.under().set_options({});
@@ -411,15 +411,15 @@ std::size_t write_until_full(tls_stream& s, const std::string& text) {
     fiber f([&] { t = s.write_all(bytes_of(text)); }, {.launch = weft::launch::dispatch});
     f.request_stop();
     f.join();
-    EXPECT_EQ(t.error, std::errc::operation_canceled);
-    EXPECT_LT(t.bytes, text.size());
-    return t.bytes;
+    EXPECT_EQ(t.error(), std::errc::operation_canceled);
+    EXPECT_LT(t.bytes(), text.size());
+    return t.bytes();
 }
 
 void expect_to_read(tls_stream& s, std::string_view what) {
     std::string got(what.size(), 0);
     const transfer_result t = s.read_exact(room(got));
-    EXPECT_TRUE(t) << t.bytes << " of " << what.size() << " bytes, " << t.error.message();
+    EXPECT_TRUE(t) << t.bytes() << " of " << what.size() << " bytes, " << t.error().message();
     EXPECT_TRUE(got == what);
 }
 
@@ -432,8 +432,8 @@ TEST_P(tls, a_peer_that_never_reads_its_answers_is_throttled) {
         auto ask = [&] {
             ::SSL_key_update(p.client.native_handle(), SSL_KEY_UPDATE_REQUESTED);
             const transfer_result t = p.client.write_all(bytes_of("x"));
-            asked += t.bytes;
-            return t.error;
+            asked += t.bytes();
+            return t.error();
         };
         std::size_t heard = 0;
         fiber server([&] {
@@ -956,7 +956,7 @@ TEST_P(tls, a_close_loses_no_byte_reported_as_written) {
             server.close();
             std::string got(written, 0);
             const transfer_result t = client.read_exact(room(got));
-            EXPECT_TRUE(t) << t.bytes << " of " << written << " in pieces of " << bytes;
+            EXPECT_TRUE(t) << t.bytes() << " of " << written << " in pieces of " << bytes;
         }
     });
 }
@@ -975,8 +975,8 @@ TEST_P(tls, a_key_update_the_kernel_cannot_make_ends_the_stream) {
         ::SSL_key_update(client.native_handle(), SSL_KEY_UPDATE_REQUESTED);
         EXPECT_TRUE(client.write_all(bytes_of("x")));
         EXPECT_TRUE(server.read_exact(room(s)));
-        EXPECT_EQ(server.write_all(bytes_of("y")).error, std::errc::operation_not_supported);
-        EXPECT_EQ(server.write_all(bytes_of("y")).error, std::errc::operation_not_supported);
+        EXPECT_EQ(server.write_all(bytes_of("y")).error(), std::errc::operation_not_supported);
+        EXPECT_EQ(server.write_all(bytes_of("y")).error(), std::errc::operation_not_supported);
         EXPECT_EQ(server.read(room(s)).error(), std::errc::operation_not_supported) << "for good";
         server.close();
         EXPECT_EQ(client.read(room(s)).error(), errc::unexpected_eof)
@@ -992,7 +992,7 @@ TEST_P(tls, allows_one_reader_and_one_writer_at_a_time) {
                 {.launch = weft::launch::dispatch});
         std::string more(4, 0);
         EXPECT_EQ(server.read(room(more)).error(), std::errc::operation_in_progress);
-        EXPECT_EQ(server.read_exact(room(more)).error, std::errc::operation_in_progress);
+        EXPECT_EQ(server.read_exact(room(more)).error(), std::errc::operation_in_progress);
         EXPECT_EQ(server.handshake().error(), std::errc::operation_in_progress);
         EXPECT_TRUE(server.write_all(bytes_of("at once")));
         EXPECT_TRUE(client.write_all(bytes_of("text")));
@@ -1035,7 +1035,7 @@ TEST_P(tls, close_ends_waiting_operations) {
         server.close();
         f.join();
         EXPECT_EQ(how, errc::closed);
-        EXPECT_EQ(server.write_all(bytes_of("x")).error, errc::closed);
+        EXPECT_EQ(server.write_all(bytes_of("x")).error(), errc::closed);
         EXPECT_EQ(server.shutdown().error(), errc::closed);
         EXPECT_EQ(client.read(room(s)).error(), errc::unexpected_eof);
     });
@@ -1050,7 +1050,7 @@ TEST_P(tls, a_write_to_a_closed_peer_raises_no_signal) {
         client.under().abort();
         const std::string much(1 << 20, 'x');
         std::error_code how;
-        for (int i = 0; i < 100 && !how; ++i) how = server.write_all(bytes_of(much)).error;
+        for (int i = 0; i < 100 && !how; ++i) how = server.write_all(bytes_of(much)).error();
         EXPECT_TRUE(how == std::errc::broken_pipe || how == std::errc::connection_reset)
             << how.message();
     });

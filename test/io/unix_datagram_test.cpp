@@ -102,8 +102,8 @@ TEST_P(local_datagram, batches_are_whole_and_in_order) {
         for (int i = 0; i != 10; ++i) got += next_of(b);
         sender.join();
         EXPECT_EQ(got, text);
-        EXPECT_EQ(sent.count, 2u);
-        EXPECT_TRUE(sent.cut_here);
+        EXPECT_EQ(sent.count(), 2u);
+        EXPECT_TRUE(sent.cut_here());
     });
 }
 

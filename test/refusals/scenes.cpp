@@ -51,7 +51,7 @@ T got(result<T> r) {
     if constexpr (!std::is_void_v<T>) return *std::move(r);
 }
 void got(const transfer_result& t) {
-    if (t.error) throw told{t.error};
+    if (t.error()) throw told{t.error()};
 }
 void must(bool right) {
     if (!right) throw wrong{};

@@ -104,7 +104,7 @@ public:
         for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = at(written_ + i);
         written_is_known_ = false;  // if it is killed now
         const weft::transfer_result t = near().write_all(bytes);
-        written_ += t.bytes;
+        written_ += t.bytes();
         written_is_known_ = true;
     }
 

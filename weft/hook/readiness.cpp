@@ -35,10 +35,10 @@ public:
     }
     int take(const waiter* w, wait_status how) const noexcept {
         const transfer_result t = outcome(w, how);
-        if (!t.error) return 0;
+        if (t) return 0;
         if (how == wait_status::timed_out) return timed_out;
         if (how == wait_status::stopped) return why_stopped(w);
-        return t.error == errc::closed ? EBADF : t.error.value();
+        return t.error() == errc::closed ? EBADF : t.error().value();
     }
 
 private:

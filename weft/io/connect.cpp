@@ -41,9 +41,9 @@ bool connect_operation::ready() noexcept {
 result<descriptor> connect_operation::socket(const waiter* w, wait_status how) noexcept {
     if (refused_) return failure(refused_);
     const transfer_result t = outcome(w, how);
-    if (t.error) {
+    if (!t) {
         socket_.close();  // now, also if the operation object stays
-        return failure(t.error);
+        return failure(t.error());
     }
     return std::move(socket_);
 }

@@ -29,13 +29,13 @@ bool datagram_operation::ready() noexcept {
 
 result<received> datagram_operation::taken(const waiter* w, wait_status how) const noexcept {
     const transfer_result t = outcome(w, how);
-    if (t.error) return failure(t.error);
-    const std::size_t bytes = std::min(t.bytes, part_.iov_len);
-    return received{bytes, t.bytes - bytes};
+    if (!t) return failure(t.error());
+    const std::size_t bytes = std::min(t.bytes(), part_.iov_len);
+    return received{bytes, t.bytes() - bytes};
 }
 
 result<void> datagram_send::take(const waiter* w, wait_status how) const noexcept {
-    if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
+    if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
     return {};
 }
 

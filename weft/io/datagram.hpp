@@ -115,7 +115,7 @@ public:
     bool ready() noexcept;
     sent_many take(const waiter* w, wait_status how) const noexcept {
         const transfer_result t = outcome(w, how);
-        return {t.bytes, t.error, batch_.cut_here};
+        return {t.bytes(), t.error(), batch_.cut_here};
     }
 
 private:

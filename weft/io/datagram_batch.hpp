@@ -10,6 +10,7 @@
 #include <span>
 #include <system_error>
 
+#include "weft/base/result.hpp"
 #include "weft/io/endpoint.hpp"
 #include "weft/io/ip_address.hpp"
 
@@ -52,14 +53,29 @@ struct outgoing {
     int traffic_class = -1;  // with ECN in its two low bits; -1: the socket's
 };
 
-// How many of a batch were sent. With an error: all before `count` were sent, the error is of the
-// one at `count`, and no later one was tried. A segmented one may have been sent in part.
-struct [[nodiscard]] sent_many {
-    std::size_t count = 0;
-    std::error_code error;
-    bool cut_here = false;  // the system refused to cut: each segment was sent by itself
+// How many of a batch were sent. With an error: all before count() were sent, the error is of
+// the one at count(), and no later one was tried. A segmented one may have been sent in part.
+class [[nodiscard]] sent_many {
+public:
+    sent_many() noexcept = default;
+    sent_many(std::size_t count, std::error_code error, bool cut_here) noexcept
+        : count_(count), error_(error), cut_here_(cut_here) {}
 
-    explicit operator bool() const noexcept { return !error; }
+    explicit operator bool() const noexcept { return !error_; }
+    std::size_t count() const noexcept { return count_; }
+    std::error_code error() const noexcept { return error_; }  // a zero code: all were sent
+    // Whether the system refused to cut: each segment was sent by itself.
+    bool cut_here() const noexcept { return cut_here_; }
+    // count(); throws the error as std::system_error.
+    std::size_t value() const {
+        if (error_) detail::throw_error(error_);
+        return count_;
+    }
+
+private:
+    std::size_t count_ = 0;
+    std::error_code error_;
+    bool cut_here_ = false;
 };
 
 namespace detail {

@@ -57,9 +57,9 @@ bool directory_watch::waiting::ready() noexcept {
 result<std::vector<file_event>> directory_watch::waiting::take(const waiter* w,
                                                                wait_status how) const {
     const transfer_result t = outcome(w, how);
-    if (t.error) return failure(t.error);
+    if (!t) return failure(t.error());
     std::vector<file_event> all;
-    for (std::size_t at = 0; at < t.bytes;) {
+    for (std::size_t at = 0; at < t.bytes();) {
         ::inotify_event e;
         std::memcpy(&e, room_.get() + at, sizeof e);
         at += sizeof e;

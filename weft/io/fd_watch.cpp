@@ -38,8 +38,8 @@ bool fd_watch::waiting::ready() noexcept { return error_ || io_operation::ready(
 result<fd_events> fd_watch::waiting::take(const waiter* w, wait_status how) const noexcept {
     if (error_) return failure(error_);
     const transfer_result t = outcome(w, how);
-    if (t.error) return failure(t.error);
-    return static_cast<fd_events>(t.bytes);
+    if (!t) return failure(t.error());
+    return static_cast<fd_events>(t.bytes());
 }
 
 fd_watch::waiting fd_watch::async_wait(fd_events events, time_point deadline) const noexcept {

@@ -137,7 +137,7 @@ bool file_transfer::read_quickly() noexcept {
 transfer_result file_transfer::taken(const waiter* w, wait_status how) noexcept {
     if (refused_) return {0, std::make_error_code(std::errc::operation_in_progress)};
     const transfer_result t = outcome(w, how);
-    release(t.bytes);
+    release(t.bytes());
     return t;
 }
 
@@ -161,7 +161,7 @@ file_open::file_open(std::string path, const file_options& o) noexcept
 
 file_open::~file_open() {
     const transfer_result t = outcome(nullptr, wait_status::woken);
-    if (!t.error && !taken_) ::close(static_cast<int>(t.bytes));
+    if (t && !taken_) ::close(static_cast<int>(t.bytes()));
 }
 
 bool file_open::start(waiter& w) noexcept {
@@ -172,9 +172,9 @@ bool file_open::start(waiter& w) noexcept {
 result<file> file_open::take(const waiter* w, wait_status how) noexcept {
     if (!is_sound_) return failure(std::errc::invalid_argument);
     const transfer_result t = outcome(w, how);
-    if (t.error) return failure(t.error);
+    if (!t) return failure(t.error());
     taken_ = true;
-    return file::adopt(static_cast<int>(t.bytes), options_);
+    return file::adopt(static_cast<int>(t.bytes()), options_);
 }
 
 }  // namespace detail

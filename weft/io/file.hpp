@@ -149,8 +149,8 @@ public:
         : file_transfer(c, io_request::read_at, into.data(), into.size(), false, at) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         const transfer_result t = taken(w, how);
-        if (t.error) return failure(t.error);
-        return t.bytes;
+        if (!t) return failure(t.error());
+        return t.bytes();
     }
 };
 
@@ -160,9 +160,7 @@ public:
         : file_transfer(c, io_request::read_at, into.data(), into.size(), true, at),
           all_(into.size()) {}
     transfer_result take(const waiter* w, wait_status how) noexcept {
-        transfer_result t = taken(w, how);
-        if (!t.error && t.bytes != all_) t.error = errc::unexpected_eof;
-        return t;
+        return all_or_eof(taken(w, how), all_);
     }
 
 private:
@@ -224,8 +222,8 @@ public:
         : file_list_transfer(c, io_request::read_at, into, false, at) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         const transfer_result t = taken(w, how);
-        if (t.error) return failure(t.error);
-        return t.bytes;
+        if (!t) return failure(t.error());
+        return t.bytes();
     }
 };
 
@@ -235,9 +233,7 @@ public:
                          file_offset at = {}) noexcept
         : file_list_transfer(c, io_request::read_at, into, true, at) {}
     transfer_result take(const waiter* w, wait_status how) noexcept {
-        transfer_result t = taken(w, how);
-        if (!t.error && t.bytes != left_) t.error = errc::unexpected_eof;
-        return t;
+        return all_or_eof(taken(w, how), left_);
     }
 };
 
@@ -255,8 +251,8 @@ public:
         : file_operation(c, io_request::size, 0, "the size of a file") {}
     result<std::uint64_t> take(const waiter* w, wait_status how) const noexcept {
         const transfer_result t = outcome(w, how);
-        if (t.error) return failure(t.error);
-        return std::uint64_t{t.bytes};
+        if (!t) return failure(t.error());
+        return std::uint64_t{t.bytes()};
     }
 };
 
@@ -267,7 +263,7 @@ public:
                 const char* waits_for) noexcept
         : file_operation(c, what, offset, waits_for) {}
     result<void> take(const waiter* w, wait_status how) const noexcept {
-        if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
+        if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
         return {};
     }
 };

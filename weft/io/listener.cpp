@@ -103,9 +103,9 @@ accept_operation::~accept_operation() {
 
 result<int> accept_operation::number(const waiter* w, wait_status how) noexcept {
     const transfer_result t = outcome(w, how);
-    if (t.error) return failure(t.error);
+    if (!t) return failure(t.error());
     taken_ = true;
-    return static_cast<int>(t.bytes);
+    return static_cast<int>(t.bytes());
 }
 
 }  // namespace weft::detail

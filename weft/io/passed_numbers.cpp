@@ -147,7 +147,7 @@ bool message_send_numbers::ready() noexcept {
 }
 
 result<void> message_send_numbers::take(const waiter* w, wait_status how) const noexcept {
-    if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
+    if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
     return {};
 }
 
@@ -166,8 +166,8 @@ bool message_recv_numbers::ready() noexcept {
 
 result<received_numbers> message_recv_numbers::take(const waiter* w, wait_status how) noexcept {
     const transfer_result t = outcome(w, how);
-    if (t.error) return failure(t.error);
-    const received_numbers r = message_.take(t.bytes);
+    if (!t) return failure(t.error());
+    const received_numbers r = message_.take(t.bytes());
     if (r.bytes == 0 && r.numbers == 0 && !r.numbers_lost) return failure(errc::unexpected_eof);
     return r;
 }

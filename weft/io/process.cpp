@@ -291,7 +291,7 @@ process::waiting::waiting(detail::process_core* of, time_point deadline) noexcep
 }
 
 result<exit_status> process::waiting::take(const waiter* w, wait_status how) const noexcept {
-    if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
+    if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
     return core_->reap();
 }
 

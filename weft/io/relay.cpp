@@ -106,19 +106,15 @@ bool relay_operation::rests() noexcept {
 }
 
 relayed relay_operation::take(const waiter* w, wait_status how) {
-    relayed r;
-    if (refused_) {
-        r.error = std::make_error_code(std::errc::operation_in_progress);
-        return r;
-    }
+    if (refused_) return {0, {}, std::make_error_code(std::errc::operation_in_progress)};
     release();
-    r.bytes = arrived_;
-    r.error = outcome(w, how).error;
-    if (!outlet_ || request_.reads) return r;
-    r.rest.resize(part_.bytes);
-    const ::ssize_t n = ::read(outlet_.get(), r.rest.data(), r.rest.size());
-    r.rest.resize(static_cast<std::size_t>(std::max<::ssize_t>(n, 0)));
-    return r;
+    std::vector<std::byte> rest;
+    if (outlet_ && !request_.reads) {
+        rest.resize(part_.bytes);
+        const ::ssize_t n = ::read(outlet_.get(), rest.data(), rest.size());
+        rest.resize(static_cast<std::size_t>(std::max<::ssize_t>(n, 0)));
+    }
+    return {arrived_, std::move(rest), outcome(w, how).error()};
 }
 
 }  // namespace detail

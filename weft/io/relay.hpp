@@ -8,8 +8,8 @@
 //      from --splice--> [pipe: 64 KiB] --splice--> to          result: bytes, rest, error
 //
 //   auto r = weft::relay(client, server);               // until the client has ended
-//   if (!r.error) use(server.shutdown(weft::direction::write));
-//   else log(r.bytes, r.rest.size(), r.error);          // so many arrived; these did not
+//   if (r) use(server.shutdown(weft::direction::write));
+//   else log(r.bytes(), r.rest().size(), r.error());    // so many arrived; these did not
 //
 // The operation has the turn to read `from` and the turn to write `to` as long as it lasts
 // (operation_in_progress: another operation has one of them). It ends with timed_out if nothing
@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <source_location>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "weft/io/owned_number.hpp"
@@ -31,12 +32,28 @@
 
 namespace weft {
 
-struct [[nodiscard]] relayed {
-    std::uint64_t bytes = 0;      // received by `to`
-    std::vector<std::byte> rest;  // taken from `from` and not sent; only with an error
-    std::error_code error;        // none: all that was asked for, or `from` has ended
+class [[nodiscard]] relayed {
+public:
+    relayed() noexcept = default;
+    relayed(std::uint64_t bytes, std::vector<std::byte> rest, std::error_code error) noexcept
+        : bytes_(bytes), rest_(std::move(rest)), error_(error) {}
 
-    explicit operator bool() const noexcept { return !error; }
+    explicit operator bool() const noexcept { return !error_; }
+    std::uint64_t bytes() const noexcept { return bytes_; }  // received by `to`
+    // Taken from `from` and not sent; only with an error.
+    const std::vector<std::byte>& rest() const noexcept { return rest_; }
+    // A zero code: all that was asked for was received, or `from` has ended.
+    std::error_code error() const noexcept { return error_; }
+    // bytes(); throws the error as std::system_error.
+    std::uint64_t value() const {
+        if (error_) detail::throw_error(error_);
+        return bytes_;
+    }
+
+private:
+    std::uint64_t bytes_ = 0;
+    std::vector<std::byte> rest_;
+    std::error_code error_;
 };
 
 namespace detail {

@@ -143,7 +143,7 @@ bool signal_set::waiting::ready() noexcept {
 }
 
 result<signal_info> signal_set::waiting::take(const waiter* w, wait_status how) const noexcept {
-    if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
+    if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
     signal_info s;
     s.number = static_cast<int>(info_.ssi_signo);
     s.code = info_.ssi_code;

@@ -118,7 +118,7 @@ result<std::size_t> read_until_operation::take(const waiter* w, wait_status how)
     if (has_no_memory_) return failure(std::errc::not_enough_memory);
     if (filled_ >= most_) return failure(std::errc::message_size);
     const transfer_result t = outcome(w, how);
-    return failure(t.error ? t.error : make_error_code(errc::unexpected_eof));
+    return failure(t ? make_error_code(errc::unexpected_eof) : t.error());
 }
 
 send_file_operation::send_file_operation(stream_core& c, const descriptor_ref& from,
@@ -184,9 +184,7 @@ bool send_file_operation::look(io_operation& op, std::size_t count) noexcept {
 transfer_result send_file_operation::take(const waiter* w, wait_status how) noexcept {
     if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
     release();
-    transfer_result t = outcome(w, how);
-    if (!t.error && t.bytes != all_) t.error = errc::unexpected_eof;
-    return t;
+    return all_or_eof(outcome(w, how), all_);
 }
 
 closing_operation::closing_operation(stream_core& c, time_point deadline, std::size_t most) noexcept
@@ -216,12 +214,10 @@ bool closing_operation::look(io_operation& op, std::size_t count) noexcept {
 transfer_result closing_operation::take(const waiter* w, wait_status how) noexcept {
     if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
     release();
-    transfer_result t = outcome(w, how);
-    if (left_ == 0)
-        t.error = std::make_error_code(std::errc::message_size);
-    else if (room_ == nullptr)
-        t.error = std::make_error_code(std::errc::not_enough_memory);
+    const transfer_result t = outcome(w, how);
     core_->owned.ref().close();
+    if (left_ == 0) return {t.bytes(), std::make_error_code(std::errc::message_size)};
+    if (room_ == nullptr) return {t.bytes(), std::make_error_code(std::errc::not_enough_memory)};
     return t;
 }
 

@@ -173,9 +173,7 @@ public:
     transfer_result take(const waiter* w, wait_status how) noexcept {
         if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
         release();
-        transfer_result t = outcome(w, how);
-        if (!t.error && t.bytes != all_) t.error = errc::unexpected_eof;
-        return t;
+        return all_or_eof(outcome(w, how), all_);
     }
 
 private:

@@ -2,7 +2,7 @@
 //
 //   auto s = weft::tcp_stream::connect(*weft::endpoint::parse("127.0.0.1:7000"));
 //   if (!s) return s.error();                           // connection_refused, timed_out, ...
-//   if (auto sent = s->write_all(weft::bytes_of("hello\n")); !sent) return sent.error;
+//   if (auto sent = s->write_all(weft::bytes_of("hello\n")); !sent) return sent.error();
 //
 // Small writes are sent at once (TCP_NODELAY); with set_no_delay(false) the system gathers them.
 #pragma once

@@ -74,7 +74,7 @@ public:
     result<void> set_broadcast(bool on) noexcept;
 
     // Whether the system can cut what is sent into segments. If so it may still refuse to, for one
-    // route (sent_many::cut_here).
+    // route (sent_many::cut_here()).
     bool can_cut() const noexcept;
     bool coalesces() const noexcept;
 

@@ -17,7 +17,7 @@ result<descriptor> own_messages(int number) noexcept {
 }
 
 result<void> message_send::take(const waiter* w, wait_status how) const noexcept {
-    if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
+    if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
     return {};
 }
 

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <system_error>
 
+#include "weft/base/errc.hpp"
 #include "weft/base/result.hpp"
 #include "weft/io/detail/io_request.hpp"
 #include "weft/io/io_driver.hpp"
@@ -32,16 +33,34 @@
 namespace weft {
 
 // How far a transfer of a given length came: all of it if there is no error.
-struct [[nodiscard]] transfer_result {
-    std::size_t bytes = 0;
-    std::error_code error;
+class [[nodiscard]] transfer_result {
+public:
+    transfer_result() noexcept = default;
+    transfer_result(std::size_t bytes, std::error_code error) noexcept
+        : bytes_(bytes), error_(error) {}
 
-    explicit operator bool() const noexcept { return !error; }
+    explicit operator bool() const noexcept { return !error_; }
+    std::size_t bytes() const noexcept { return bytes_; }
+    std::error_code error() const noexcept { return error_; }  // a zero code: all of it
+    // bytes(); throws the error as std::system_error.
+    std::size_t value() const {
+        if (error_) detail::throw_error(error_);
+        return bytes_;
+    }
+
+private:
+    std::size_t bytes_ = 0;
+    std::error_code error_;
 };
 
 namespace detail {
 
 class reserve_fd;
+
+// A transfer that ended early without an error has met the end of the stream or of the file.
+inline transfer_result all_or_eof(transfer_result t, std::size_t all) noexcept {
+    return t && t.bytes() != all ? transfer_result(t.bytes(), errc::unexpected_eof) : t;
+}
 
 class io_operation {
 public:
@@ -146,8 +165,8 @@ protected:
     // The same if a part is as good as the whole: an error only if there was nothing.
     result<std::size_t> some(const waiter* w, wait_status how) const noexcept {
         const transfer_result t = outcome(w, how);
-        if (t.error && t.bytes == 0) return failure(t.error);
-        return t.bytes;
+        if (!t && t.bytes() == 0) return failure(t.error());
+        return t.bytes();
     }
 
     // Replaces `least`; called after each call that transferred something. Returns whether that was

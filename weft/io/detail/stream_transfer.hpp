@@ -123,8 +123,8 @@ protected:
     // The same if a part is as good as the whole.
     result<std::size_t> some(const waiter* w, wait_status how) noexcept {
         const transfer_result t = outcome(w, how);
-        if (t.error && t.bytes == 0) return failure(t.error);
-        return t.bytes;
+        if (!t && t.bytes() == 0) return failure(t.error());
+        return t.bytes();
     }
 
 private:

@@ -504,7 +504,7 @@ int tls_operation::call() noexcept {
 transfer_result tls_operation::taken(const waiter* w, wait_status how) noexcept {
     release();
     if (over_) return {moved_, error_};
-    return {moved_, outcome(w, how).error};
+    return {moved_, outcome(w, how).error()};
 }
 
 }  // namespace detail

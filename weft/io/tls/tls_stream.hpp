@@ -21,7 +21,7 @@
 //                                     trust, "example.org").value();
 //   if (auto r = s.handshake(); !r) return r.error();       // or co_await s.async_handshake()
 //   auto sent = s.write_all(weft::bytes_of("GET / HTTP/1.0\r\n\r\n"));
-//   if (!sent) return sent.error;
+//   if (!sent) return sent.error();
 //   while (auto n = s.read(buffer).value_or(0)) ...
 //
 // One reader and one writer at a time; a second one of a kind gets operation_in_progress at once.
@@ -111,8 +111,8 @@ public:
         : tls_operation(c, read, into.data(), into.size(), false) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         const transfer_result t = taken(w, how);
-        if (t.error) return failure(t.error);
-        return t.bytes;
+        if (!t) return failure(t.error());
+        return t.bytes();
     }
 };
 
@@ -121,9 +121,7 @@ public:
     tls_read_exact(tls_core& c, std::span<std::byte> into) noexcept
         : tls_operation(c, read, into.data(), into.size(), true), all_(into.size()) {}
     transfer_result take(const waiter* w, wait_status how) noexcept {
-        transfer_result t = taken(w, how);
-        if (!t.error && t.bytes != all_) t.error = errc::unexpected_eof;
-        return t;
+        return all_or_eof(taken(w, how), all_);
     }
 
 private:
@@ -141,7 +139,7 @@ class tls_turn final : public tls_operation {
 public:
     tls_turn(tls_core& c, kind k) noexcept : tls_operation(c, k, nullptr, 0, true) {}
     result<void> take(const waiter* w, wait_status how) noexcept {
-        if (const transfer_result t = taken(w, how); t.error) return failure(t.error);
+        if (const transfer_result t = taken(w, how); !t) return failure(t.error());
         return {};
     }
 };
