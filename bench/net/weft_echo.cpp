@@ -42,14 +42,14 @@ weft::task<> serve_by_task(weft::tcp_stream s) {
 
 void serve_borrowed(weft::tcp_stream s) {
     for (;;) {
-        const auto r = s.receive();
+        const auto r = s.read_borrowed();
         if (!r || r->empty() || !s.write_all(r->span())) return;
     }
 }
 
 weft::task<> serve_borrowed_by_task(weft::tcp_stream s) {
     for (;;) {
-        const auto r = co_await s.async_receive();
+        const auto r = co_await s.async_read_borrowed();
         if (!r || r->empty()) co_return;
         const weft::transfer_result sent = co_await s.async_write_all(r->span());
         if (!sent) co_return;

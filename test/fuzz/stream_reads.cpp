@@ -1,5 +1,5 @@
-// stream_reads: read, receive, read_exact and read_until on one stream, in any order, of a text
-// that arrives in arbitrary pieces.
+// stream_reads: read, read_borrowed, read_exact and read_until on one stream, in any order, of a
+// text that arrives in arbitrary pieces.
 //
 // Laws: what they return, one after the other, is the text, with nothing lost or repeated;
 // read_until returns what std::string_view::find does on the whole text, and the bytes after the
@@ -33,7 +33,7 @@ public:
             else if (op % 4 == 1)
                 read_exact(bytes / 4);
             else if (op % 4 == 2)
-                receive(bytes / 64);
+                read_borrowed(bytes / 64);
             else
                 read_until(plan.take(bytes / 4 % 4), plan.byte());
         }
@@ -53,8 +53,8 @@ private:
                    (t.bytes() == bytes ? std::error_code() : weft::errc::unexpected_eof));
         take(std::string_view(room_.data(), t.bytes()), static_cast<bool>(t.error()));
     }
-    void receive(std::size_t kept) {
-        auto lent = from_.receive();
+    void read_borrowed(std::size_t kept) {
+        auto lent = from_.read_borrowed();
         FUZZ_CHECK(lent.has_value());
         const std::string_view text(reinterpret_cast<const char*>(lent->span().data()),
                                     lent->size());

@@ -37,14 +37,14 @@ TEST_P(receive, returns_available_bytes_and_then_the_end) {
     run([&] {
         connection c = connected();
         ASSERT_TRUE(c.client.write_all(bytes_of("abc")));
-        borrowed_buffer r = c.server.receive().value();
+        borrowed_buffer r = c.server.read_borrowed().value();
         EXPECT_EQ(text_of(r), "abc");
         EXPECT_EQ(out_count(), 1u);
         const borrowed_buffer moved = std::move(r);
         EXPECT_TRUE(r.empty());  // NOLINT: what a moved one holds is the law
         EXPECT_EQ(text_of(moved), "abc");
         c.client.close();
-        EXPECT_TRUE(c.server.receive().value().empty());
+        EXPECT_TRUE(c.server.read_borrowed().value().empty());
         EXPECT_EQ(out_count(), 1u) << "the end takes no buffer";
     });
     EXPECT_EQ(out_count(), 0u);
@@ -56,7 +56,7 @@ TEST_P(receive, serves_tasks_as_it_serves_fibers) {
         auto echo = [](tcp_stream& s) -> weft::task<int> {
             int rounds = 0;
             for (;; ++rounds) {
-                const auto r = co_await s.async_receive();
+                const auto r = co_await s.async_read_borrowed();
                 if (!r || r->empty()) break;
                 if (!co_await s.async_write_all(r->span())) break;
             }
@@ -66,7 +66,7 @@ TEST_P(receive, serves_tasks_as_it_serves_fibers) {
         for (int i = 0; i < 10; ++i) {
             std::string s = std::to_string(i);
             EXPECT_TRUE(c.client.write_all(bytes_of(s)));
-            EXPECT_EQ(text_of(c.client.receive().value()), s);
+            EXPECT_EQ(text_of(c.client.read_borrowed().value()), s);
         }
         c.client.close();
         server.join();
@@ -81,7 +81,7 @@ TEST_P(receive, holds_no_buffer_while_waiting_for_data) {
         int through = 0;
         for (connection& c : all) {
             c = connected();
-            waiting.emplace_back([&] { through += c.server.receive().value().size() == 1; });
+            waiting.emplace_back([&] { through += c.server.read_borrowed().value().size() == 1; });
         }
         weft::this_fiber::sleep_for(2ms);
         EXPECT_EQ(out_count(), 0u);
@@ -99,7 +99,7 @@ TEST_P(receive, can_borrow_more_buffers_than_the_pool_has) {
         std::vector<borrowed_buffer> kept;
         for (connection& c : all) {
             c = connected();
-            waiting.emplace_back([&] { kept.push_back(c.server.receive().value()); });
+            waiting.emplace_back([&] { kept.push_back(c.server.read_borrowed().value()); });
         }
         weft::this_fiber::sleep_for(1ms);
         for (std::size_t i = 0; i < all.size(); ++i)
@@ -111,7 +111,7 @@ TEST_P(receive, can_borrow_more_buffers_than_the_pool_has) {
         EXPECT_EQ(std::ranges::count(seen, true), 40);
 
         // Now no buffer is left, not even for a reader that has to wait first.
-        fiber late([&] { EXPECT_EQ(text_of(all[0].server.receive().value()), "late"); });
+        fiber late([&] { EXPECT_EQ(text_of(all[0].server.read_borrowed().value()), "late"); });
         weft::this_fiber::sleep_for(1ms);
         EXPECT_TRUE(all[0].client.write_all(bytes_of("late")));
         late.join();
@@ -130,17 +130,17 @@ TEST_P(receive, works_when_the_kernel_cannot_select_buffers) {
                 EXPECT_TRUE(c.client.write_all(bytes_of("abc")));
             });
             std::string got;
-            while (got.size() < 3) got += text_of(c.server.receive().value());
+            while (got.size() < 3) got += text_of(c.server.read_borrowed().value());
             EXPECT_EQ(got, "abc");
             writer.join();
         }
         fiber stopped(
-            [&] { EXPECT_EQ(c.server.receive().error(), std::errc::operation_canceled); });
+            [&] { EXPECT_EQ(c.server.read_borrowed().error(), std::errc::operation_canceled); });
         weft::this_fiber::sleep_for(1ms);
         stopped.request_stop();
         stopped.join();
         c.client.close();
-        EXPECT_TRUE(c.server.receive().value().empty());
+        EXPECT_TRUE(c.server.read_borrowed().value().empty());
     });
     EXPECT_EQ(out_count(), 0u);
 }
@@ -148,10 +148,10 @@ TEST_P(receive, works_when_the_kernel_cannot_select_buffers) {
 TEST_P(receive, is_refused_to_a_second_reader) {
     run([] {
         connection c = connected();
-        fiber first([&] { EXPECT_EQ(c.server.receive().value().size(), 1u); });
+        fiber first([&] { EXPECT_EQ(c.server.read_borrowed().value().size(), 1u); });
         weft::this_fiber::yield();
         std::string s(1, 0);
-        EXPECT_EQ(c.server.receive().error(), std::errc::operation_in_progress);
+        EXPECT_EQ(c.server.read_borrowed().error(), std::errc::operation_in_progress);
         EXPECT_EQ(c.server.read(room(s)).error(), std::errc::operation_in_progress);
         EXPECT_TRUE(c.client.write_all(bytes_of("x")));
         first.join();
@@ -162,20 +162,20 @@ TEST_P(receive, ends_at_a_timeout_a_stop_or_a_close) {
     run([] {
         connection c = connected();
         c.server.set_options({.read_timeout = 2ms});
-        EXPECT_EQ(c.server.receive().error(), std::errc::timed_out);
+        EXPECT_EQ(c.server.read_borrowed().error(), std::errc::timed_out);
         c.server.set_options({});
         std::error_code how;
-        fiber stopped([&] { how = c.server.receive().error(); });
+        fiber stopped([&] { how = c.server.read_borrowed().error(); });
         weft::this_fiber::yield();
         stopped.request_stop();
         stopped.join();
         EXPECT_EQ(how, std::errc::operation_canceled);
-        fiber closed([&] { how = c.server.receive().error(); });
+        fiber closed([&] { how = c.server.read_borrowed().error(); });
         weft::this_fiber::yield();
         c.server.close();
         closed.join();
         EXPECT_EQ(how, weft::errc::closed);
-        EXPECT_EQ(c.server.receive().error(), weft::errc::closed);
+        EXPECT_EQ(c.server.read_borrowed().error(), weft::errc::closed);
     });
 }
 
@@ -189,7 +189,7 @@ TEST_P(receive, loses_neither_the_bytes_nor_a_stop_that_races_with_them) {
         for (int i = 0; i < 400; ++i) {
             bool came = false;
             fiber f([&] {
-                const auto r = c.server.receive();
+                const auto r = c.server.read_borrowed();
                 came = r.has_value();
                 if (!came) {
                     EXPECT_EQ(r.error(), std::errc::operation_canceled);
@@ -206,7 +206,7 @@ TEST_P(receive, loses_neither_the_bytes_nor_a_stop_that_races_with_them) {
             f.join();
             ++both[came];
             if (!came) {
-                EXPECT_EQ(c.server.receive().value().size(), 1u);
+                EXPECT_EQ(c.server.read_borrowed().value().size(), 1u);
             }
             EXPECT_EQ(out_count(), 0u);
         }
@@ -225,8 +225,8 @@ TEST_P(receive, keeps_no_buffer_when_its_fiber_is_killed) {
             fiber stuck(
                 [&] {
                     const weft::shield held;  // so that asking is not enough
-                    kept = c.server.receive().value();
-                    kept = c.server.receive().value();
+                    kept = c.server.read_borrowed().value();
+                    kept = c.server.read_borrowed().value();
                     ADD_FAILURE() << "went on";
                 },
                 {.on = loop()});
@@ -256,8 +256,8 @@ TEST_P(receive, serves_fibers_on_a_shared_stack) {
             all[i] = connected();
             waiting.emplace_back(
                 [&, i] {
-                    const auto first = all[i].server.receive().value();
-                    const auto second = all[i].server.receive().value();
+                    const auto first = all[i].server.read_borrowed().value();
+                    const auto second = all[i].server.read_borrowed().value();
                     well += text_of(first) == std::to_string(i) && text_of(second) == "x";
                 },
                 weft::fiber_options{.shared = &group});
@@ -279,7 +279,7 @@ TEST_P(receive, releases_a_buffer_on_any_thread) {
         connection c = connected();
         for (int i = 0; i < 50; ++i) {
             EXPECT_TRUE(c.client.write_all(bytes_of("x")));
-            std::thread([r = c.server.receive().value()]() mutable { r.reset(); }).join();
+            std::thread([r = c.server.read_borrowed().value()]() mutable { r.reset(); }).join();
         }
         EXPECT_EQ(out_count(), 0u);
     });
@@ -288,7 +288,7 @@ TEST_P(receive, releases_a_buffer_on_any_thread) {
 TEST_P(receive, serves_plain_threads) {
     connection c;
     run([&] { c = connected(); });
-    std::thread far([&] { EXPECT_EQ(text_of(c.server.receive().value()), "far"); });
+    std::thread far([&] { EXPECT_EQ(text_of(c.server.read_borrowed().value()), "far"); });
     std::this_thread::sleep_for(2ms);  // so that it waits, mostly
     EXPECT_TRUE(c.client.write_all(bytes_of("far")));
     far.join();
@@ -298,8 +298,8 @@ TEST_P(receive, reads_pipes_and_local_sockets_too) {
     run([&] {
         auto p = weft::pipe::open().value();
         fiber reader([&] {
-            EXPECT_EQ(text_of(p.reader.receive().value()), "through a pipe");
-            EXPECT_TRUE(p.reader.receive().value().empty());
+            EXPECT_EQ(text_of(p.reader.read_borrowed().value()), "through a pipe");
+            EXPECT_TRUE(p.reader.read_borrowed().value().empty());
         });
         weft::this_fiber::yield();
         EXPECT_TRUE(p.writer.write_all(bytes_of("through a pipe")));
@@ -307,7 +307,7 @@ TEST_P(receive, reads_pipes_and_local_sockets_too) {
         reader.join();
         auto [a, b] = weft::unix_stream::pair().value();
         EXPECT_TRUE(a.write_all(bytes_of("local")));
-        EXPECT_EQ(text_of(b.receive().value()), "local");
+        EXPECT_EQ(text_of(b.read_borrowed().value()), "local");
     });
 }
 
@@ -319,7 +319,7 @@ TEST_P(receive, keeps_the_bytes_of_many_streams_apart_with_few_buffers) {
         fiber server([&] {
             for (int i = 0; i < clients; ++i)
                 fiber([s = l.accept().value()]() mutable {
-                    while (auto r = s.receive()) {
+                    while (auto r = s.read_borrowed()) {
                         if (r->empty() || !s.write_all(r->span())) return;
                         if (r->size() % 3 == 0) weft::this_fiber::yield();
                     }
@@ -336,7 +336,7 @@ TEST_P(receive, keeps_the_bytes_of_many_streams_apart_with_few_buffers) {
                     std::string got;
                     if (!s.write_all(bytes_of(sent))) return;
                     while (got.size() < sent.size()) {
-                        const auto r = s.receive();
+                        const auto r = s.read_borrowed();
                         if (!r || r->empty()) return;
                         got += text_of(*r);
                     }

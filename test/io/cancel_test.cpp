@@ -59,8 +59,8 @@ struct tcp_read_row : tcp_pair_row {
 struct unix_read_row : unix_pair_row {
     auto operation() { return s.async_read(room(b)); }
 };
-struct receive_row : tcp_pair_row {
-    auto operation() { return s.async_receive(); }
+struct read_borrowed_row : tcp_pair_row {
+    auto operation() { return s.async_read_borrowed(); }
 };
 // It has a part already.
 struct read_exact_row : tcp_pair_row {
@@ -468,8 +468,8 @@ struct pipe_write_list_row : pipe_write_row {
     std::array<std::span<const std::byte>, 2> list{bytes_of(b).first(3000), bytes_of(b).last(2000)};
     auto operation() { return p.writer.async_write_all(list); }
 };
-struct pipe_receive_row : pipe_read_row {
-    auto operation() { return p.reader.async_receive(); }
+struct pipe_read_borrowed_row : pipe_read_row {
+    auto operation() { return p.reader.async_read_borrowed(); }
 };
 
 // File descriptors travel with the bytes, and none of them leaks.
@@ -725,7 +725,7 @@ struct serial_write_row : serial_row {
 constexpr cancel_row cancel_rows[] = {
     {"tcp_read", make_scene<tcp_read_row>},
     {"unix_read", make_scene<unix_read_row>},
-    {"receive", make_scene<receive_row>},
+    {"read_borrowed", make_scene<read_borrowed_row>},
     {"read_exact", make_scene<read_exact_row>},
     {"read_until", make_scene<read_until_row>},
     {"tcp_write", make_scene<tcp_write_row>},
@@ -754,7 +754,7 @@ constexpr cancel_row cancel_rows[] = {
     {"write_list", make_scene<write_list_row>},
     {"pipe_read_list", make_scene<pipe_read_list_row>},
     {"pipe_write_list", make_scene<pipe_write_list_row>},
-    {"pipe_receive", make_scene<pipe_receive_row>},
+    {"pipe_read_borrowed", make_scene<pipe_read_borrowed_row>},
     {"tcp_send_file", make_scene<send_file_row<tcp_pair_row>>},
     {"unix_send_file", make_scene<send_file_row<unix_pair_row>>},
     {"datagram_recv", make_scene<message_recv_row<datagram_pair_row>>},

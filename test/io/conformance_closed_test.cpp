@@ -58,7 +58,7 @@ task<> expect_stream_refuses(closed_one<Stream>& c, Stream& s, Wait wait) {
     c.refuses("read", co_await wait(s.async_read(room(b))));
     c.refuses("read of nothing", co_await wait(s.async_read({})));
     c.refuses("read of several", co_await wait(s.async_read(rooms)));
-    c.refuses("receive", co_await wait(s.async_receive()));
+    c.refuses("read_borrowed", co_await wait(s.async_read_borrowed()));
     c.refuses("read_exact", co_await wait(s.async_read_exact(room(b))));
     c.refuses("read_until", co_await wait(s.async_read_until(text, "\n")));
     c.refuses("write", co_await wait(s.async_write(bytes_of("x"))));
@@ -159,7 +159,7 @@ task<> expect_datagrams_are_refused(closed_one<Socket>& c, Socket& s, const endp
     c.refuses("recv_many of none", co_await wait(s.async_recv_many({})));
     c.refuses("send_many of none", co_await wait(s.async_send_many({})));
     c.refuses("set_peer", s.set_peer(to));
-    s.set_receive_timeout(std::chrono::seconds(1));
+    s.set_recv_timeout(std::chrono::seconds(1));
     s.set_send_timeout(std::chrono::seconds(1));
     s.close();
     c.leaves("close");
@@ -225,7 +225,7 @@ TEST_P(closed_already, the_ends_of_a_pipe_refuse) {
         r.refuses("read", co_await wait(p.reader.async_read(room(b))));
         r.refuses("read of several", co_await wait(p.reader.async_read(rooms)));
         r.refuses("read_exact", co_await wait(p.reader.async_read_exact(room(b))));
-        r.refuses("receive", co_await wait(p.reader.async_receive()));
+        r.refuses("read_borrowed", co_await wait(p.reader.async_read_borrowed()));
         w.refuses("write", co_await wait(p.writer.async_write(bytes_of("x"))));
         w.refuses("write_all", co_await wait(p.writer.async_write_all(bytes_of("x"))));
         w.refuses("write_all of several", co_await wait(p.writer.async_write_all(texts)));
@@ -275,7 +275,7 @@ TEST_P(closed_already, a_file_refuses) {
         c.leaves("close");
         i.refuses("read", co_await wait(in.async_read(room(b))));
         i.refuses("read_exact", co_await wait(in.async_read_exact(room(b))));
-        i.refuses("receive", co_await wait(in.async_receive()));
+        i.refuses("read_borrowed", co_await wait(in.async_read_borrowed()));
         o.refuses("write", co_await wait(out.async_write(bytes_of("x"))));
         o.refuses("write_all", co_await wait(out.async_write_all(bytes_of("x"))));
     });

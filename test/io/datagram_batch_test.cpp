@@ -173,10 +173,10 @@ TEST_P(batch, reports_an_error_of_the_peer_and_keeps_the_datagrams) {
 
 TEST_P(batch, ends_at_a_timeout_a_stop_or_a_close) {
     run([] {
-        udp_socket s = socket_of_batches({.receive_timeout = 2ms});
+        udp_socket s = socket_of_batches({.recv_timeout = 2ms});
         places p(4);
         EXPECT_EQ(s.recv_many(p.all).error(), std::errc::timed_out);
-        s.set_receive_timeout(weft::duration::max());
+        s.set_recv_timeout(weft::duration::max());
         std::error_code how;
         fiber reader([&] { how = s.recv_many(p.all).error(); });
         weft::this_fiber::yield();
@@ -212,7 +212,7 @@ TEST_P(batch, serves_tasks_and_plain_threads) {
         };
         EXPECT_EQ(weft::await(ask()), "by a task");
     });
-    b.set_receive_timeout(10s);
+    b.set_recv_timeout(10s);
     std::thread far([&] {
         const endpoint to = b.local_endpoint();
         const outgoing one = {.bytes = bytes_of("by a thread"), .to = &to};

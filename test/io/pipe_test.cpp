@@ -170,7 +170,7 @@ TEST_P(a_pipe, refuses_use_when_moved_from_or_empty) {
         for (weft::pipe_reader* none : {&reader, &never_read}) {
             std::string s(1, 0);
             EXPECT_EQ(none->read(room(s)).error(), std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->receive().error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_borrowed().error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->read_exact(room(s)).error(), std::errc::bad_file_descriptor);
             none->set_options({});
             none->close();

@@ -44,7 +44,7 @@ TEST_P(a_standard_stream, a_file_is_read_to_its_end) {
         EXPECT_EQ(in.read_exact({}).bytes(), 0u);
         std::string one(1, 0);
         EXPECT_EQ(in.read_exact(room(one)).error(), weft::errc::unexpected_eof);
-        EXPECT_TRUE(in.receive().value().empty());
+        EXPECT_TRUE(in.read_borrowed().value().empty());
         EXPECT_TRUE(is_blocking(0));
     });
 }
@@ -59,7 +59,7 @@ TEST_P(a_standard_stream, a_file_is_read_at_its_shared_offset) {
         EXPECT_EQ(s, "some");
         EXPECT_EQ(::lseek(0, 0, SEEK_CUR), 4);
         EXPECT_EQ(::lseek(0, 5, SEEK_SET), 5);
-        EXPECT_EQ(in.receive().value().size(), 5u);
+        EXPECT_EQ(in.read_borrowed().value().size(), 5u);
     });
 }
 

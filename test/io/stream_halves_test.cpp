@@ -89,7 +89,7 @@ TEST_P(halves, of_a_local_connection_have_every_operation) {
         ASSERT_TRUE(b.write_all(bytes_of("12345678")));
         ASSERT_TRUE(reader.read_exact(room(s)));
         EXPECT_EQ(s, "1234");
-        const auto lent = reader.receive().value();
+        const auto lent = reader.read_borrowed().value();
         EXPECT_EQ(lent.size(), 4u);
         EXPECT_EQ(reader.native_handle(), writer.native_handle());
         EXPECT_TRUE(reader.local_endpoint().is_local() && writer.remote_endpoint().is_local());

@@ -71,7 +71,7 @@ TEST_P(tcp, refuses_use_when_moved_from_or_empty) {
             std::string s(4, 0);
             EXPECT_FALSE(*none);
             EXPECT_EQ(none->read(room(s)).error(), std::errc::bad_file_descriptor);
-            EXPECT_EQ(none->receive().error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_borrowed().error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->read_exact(room(s)).error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->read_until(s, "\n").error(), std::errc::bad_file_descriptor);
             EXPECT_EQ(none->write(bytes_of("x")).error(), std::errc::bad_file_descriptor);

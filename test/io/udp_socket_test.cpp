@@ -100,7 +100,7 @@ TEST_P(udp, honours_a_timeout_beside_thousands_of_receives) {
                 static_cast<void>(s.recv(room(b)));
             });
         while (begun != 4096) weft::this_fiber::yield();
-        s.set_receive_timeout(1ms);
+        s.set_recv_timeout(1ms);
         std::string b(1, 0);
         const auto r = s.recv(room(b));
         EXPECT_EQ(r.error(), std::errc::timed_out);
@@ -172,12 +172,12 @@ TEST_P(udp, with_a_peer_receives_from_that_peer_only) {
 TEST_P(udp, reports_a_peer_port_that_is_closed) {
     run([] {
         endpoint gone = any_udp().local_endpoint();
-        udp_socket s = udp_socket::connect(gone, {.receive_timeout = 5s}).value();
+        udp_socket s = udp_socket::connect(gone, {.recv_timeout = 5s}).value();
         ASSERT_TRUE(s.send(bytes_of("hello")));
         std::string b(10, 0);
         EXPECT_EQ(s.recv(room(b)).error(), std::errc::connection_refused);
         // The error is delivered once, and the socket serves on.
-        s.set_receive_timeout(1ms);
+        s.set_recv_timeout(1ms);
         EXPECT_EQ(s.recv(room(b)).error(), std::errc::timed_out);
     });
 }
@@ -230,7 +230,7 @@ TEST_P(udp, serves_plain_threads) {
         const weft::datagram d = b.recv_from(room(s)).value();
         EXPECT_TRUE(b.send_to(std::as_bytes(std::span(s).first(d.bytes)), d.from));
     });
-    a.set_receive_timeout(10s);
+    a.set_recv_timeout(10s);
     EXPECT_TRUE(a.send_to(bytes_of("near"), b.local_endpoint()));
     EXPECT_EQ(next_of(a), "near");
     far.join();
@@ -257,7 +257,7 @@ TEST_P(udp, serves_many_concurrent_receives) {
 
 TEST_P(udp, a_receive_ends_at_its_timeout) {
     run([] {
-        udp_socket s = any_udp({.receive_timeout = 2ms});
+        udp_socket s = any_udp({.recv_timeout = 2ms});
         std::string b(10, 0);
         EXPECT_EQ(s.recv(room(b)).error(), std::errc::timed_out);
         EXPECT_EQ(s.recv_from(room(b)).error(), std::errc::timed_out);
@@ -383,7 +383,7 @@ TEST_P(udp, receives_what_one_source_sends_to_its_group) {
         ASSERT_TRUE(listens.leave_source(group, source, lo));
         EXPECT_FALSE(listens.leave_source(group, source, lo)) << "it has not";
         ASSERT_TRUE(wanted.send_to(bytes_of("to nobody"), to));
-        listens.set_receive_timeout(1ms);
+        listens.set_recv_timeout(1ms);
         EXPECT_NE(next_of(listens), "to nobody");
         auto v6 = udp_socket::bind("[::1]:0");
         if (!v6) return;  // a machine without IPv6

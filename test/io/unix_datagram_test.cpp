@@ -128,7 +128,7 @@ TEST_P(local_datagram, refuses_invalid_arguments) {
         EXPECT_EQ(unix_datagram::connect(ip).error(), std::errc::address_family_not_supported);
         EXPECT_EQ(unix_datagram::connect(own_name("nobody")).error(),
                   std::errc::connection_refused);
-        s.set_receive_timeout(1ms);
+        s.set_recv_timeout(1ms);
         EXPECT_EQ(next_of(s), std::make_error_code(std::errc::timed_out).message());
         auto [a, b] = unix_datagram::pair().value();
         b.close();

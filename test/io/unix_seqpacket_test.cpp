@@ -112,9 +112,9 @@ TEST_P(seqpacket, serves_tasks_and_ends_at_a_timeout_a_stop_or_a_close) {
         };
         EXPECT_EQ(weft::await(ask(a, b)), "by a task");
         std::string s(10, 0);
-        b.set_receive_timeout(2ms);
+        b.set_recv_timeout(2ms);
         EXPECT_EQ(b.recv(room(s)).error(), std::errc::timed_out);
-        b.set_receive_timeout(weft::duration::max());
+        b.set_recv_timeout(weft::duration::max());
         std::error_code how;
         fiber reader([&, &from = b] { how = from.recv(room(s)).error(); });
         weft::this_fiber::yield();

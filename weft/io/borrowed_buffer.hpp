@@ -3,7 +3,7 @@
 // Design: a reader needs no buffer while it waits. If ten of a thousand connections have data to
 // read, they take ten buffers, and not a thousand.
 //
-//   while (auto r = s.receive()) {                      // result<borrowed_buffer>
+//   while (auto r = s.read_borrowed()) {                      // result<borrowed_buffer>
 //       if (r->empty()) break;                          // the peer has ended
 //       if (!s.write_all(r->span())) break;
 //   }                                                   // each buffer is given back here
@@ -22,7 +22,7 @@
 namespace weft {
 
 namespace detail {
-class receive_operation;
+class read_borrowed_operation;
 }
 
 class [[nodiscard]] borrowed_buffer {
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    friend class detail::receive_operation;
+    friend class detail::read_borrowed_operation;
     borrowed_buffer(detail::buffer_pool& lender, std::span<std::byte> bytes) noexcept
         : lender_(&lender), bytes_(bytes) {}
 

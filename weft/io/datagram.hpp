@@ -144,15 +144,15 @@ public:
         return {owned_.ref(), sends_by_, from, send_timeout_, to};
     }
     [[nodiscard]] detail::datagram_recv async_recv(std::span<std::byte> into) noexcept {
-        return {owned_.ref(), into, receive_timeout_};
+        return {owned_.ref(), into, recv_timeout_};
     }
     [[nodiscard]] detail::datagram_recv_from async_recv_from(std::span<std::byte> into) noexcept {
-        return {owned_.ref(), into, receive_timeout_};
+        return {owned_.ref(), into, recv_timeout_};
     }
 
     // Many in one system call, at most 32. Waits for at least one, and then takes what has arrived.
     [[nodiscard]] detail::datagram_recv_many async_recv_many(std::span<incoming> into) noexcept {
-        return {owned_.ref(), into, with_details_, receive_timeout_};
+        return {owned_.ref(), into, with_details_, recv_timeout_};
     }
     // Sends all of them, in as few system calls as it takes. The first error ends it; the result
     // has how many were sent before, and the error of the next one.
@@ -193,7 +193,7 @@ public:
     }
 
     // Limits of each operation from now on.
-    void set_receive_timeout(duration d) noexcept { receive_timeout_ = d; }
+    void set_recv_timeout(duration d) noexcept { recv_timeout_ = d; }
     void set_send_timeout(duration d) noexcept { send_timeout_ = d; }
 
     // Ends each waiting operation with errc::closed. Any thread.
@@ -204,8 +204,8 @@ public:
     int native_handle() const noexcept { return owned_.number(); }
 
 protected:
-    datagram_socket(descriptor d, duration receive_timeout, duration send_timeout) noexcept
-        : owned_(std::move(d)), receive_timeout_(receive_timeout), send_timeout_(send_timeout) {}
+    datagram_socket(descriptor d, duration recv_timeout, duration send_timeout) noexcept
+        : owned_(std::move(d)), recv_timeout_(recv_timeout), send_timeout_(send_timeout) {}
 
     const descriptor_ref& ref() const noexcept { return owned_.ref(); }
 
@@ -215,7 +215,7 @@ protected:
 
 private:
     descriptor owned_;
-    duration receive_timeout_ = duration::max();
+    duration recv_timeout_ = duration::max();
     duration send_timeout_ = duration::max();
 };
 

@@ -147,8 +147,8 @@ public:
         return operation<detail::read_exact_operation>(core(), into);
     }
     // The same, into a buffer that is borrowed when data has come (borrowed_buffer.hpp).
-    [[nodiscard]] operation<detail::receive_operation> async_receive() noexcept {
-        return operation<detail::receive_operation>(core());
+    [[nodiscard]] operation<detail::read_borrowed_operation> async_read_borrowed() noexcept {
+        return operation<detail::read_borrowed_operation>(core());
     }
     [[nodiscard]] operation<detail::read_list_operation> async_read(
         buffers_of<std::byte> into) noexcept {
@@ -164,8 +164,9 @@ public:
         auto op = async_read(into);
         return detail::block_for(op, caller);
     }
-    result<borrowed_buffer> receive(std::source_location caller = std::source_location::current()) {
-        auto op = async_receive();
+    result<borrowed_buffer> read_borrowed(
+        std::source_location caller = std::source_location::current()) {
+        auto op = async_read_borrowed();
         return detail::block_for(op, caller);
     }
     transfer_result read_exact(std::span<std::byte> into,

@@ -344,8 +344,8 @@ result<std::size_t> stream::read_apart(std::span<std::byte> into, std::source_lo
     return moved_or_error(n);
 }
 
-result<borrowed_buffer> stream::receive(std::source_location caller) {
-    auto op = async_receive();
+result<borrowed_buffer> stream::read_borrowed(std::source_location caller) {
+    auto op = async_read_borrowed();
     return detail::block_for(op, caller);
 }
 

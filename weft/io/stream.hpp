@@ -5,7 +5,7 @@
 // or a deadline, and the stream's own limits are deadlines as well.
 //
 //      read         some: at least one byte; zero: the peer has ended        result<size_t>
-//      receive      some, in a driver's buffer, taken when data has come result<borrowed_buffer>
+//      read_borrowed   some, in a driver's buffer, when data came        result<borrowed_buffer>
 //      read_exact   all of the buffer, or unexpected_eof                     transfer_result
 //      read_until   to a string, until it holds a delimiter                  result<size_t>
 //      write        some                                                     result<size_t>
@@ -124,14 +124,14 @@ public:
 };
 
 // Needs no buffer until data has come.
-class receive_operation : public stream_operation {
+class read_borrowed_operation : public stream_operation {
 public:
-    explicit receive_operation(stream_core& c) noexcept
-        : stream_operation(c, true, nullptr, 0, 1, c.options.read_timeout, "bytes to receive") {
+    explicit read_borrowed_operation(stream_core& c) noexcept
+        : stream_operation(c, true, nullptr, 0, 1, c.options.read_timeout, "bytes to read") {
         request_.borrows = true;
     }
-    receive_operation(receive_operation&&) noexcept = default;
-    ~receive_operation() {
+    read_borrowed_operation(read_borrowed_operation&&) noexcept = default;
+    ~read_borrowed_operation() {
         if (request_.data != nullptr) request_.release_buffer();  // take() has not returned it
     }
     result<borrowed_buffer> take(const waiter* w, wait_status how) noexcept {
@@ -379,10 +379,11 @@ public:
     transfer_result write_all(buffers_of<const std::byte> from,
                               std::source_location caller = std::source_location::current());
     // As read(), into a buffer of the driver (borrowed_buffer.hpp). Empty: the peer has ended.
-    [[nodiscard]] detail::receive_operation async_receive() noexcept {
-        return detail::receive_operation(core());
+    [[nodiscard]] detail::read_borrowed_operation async_read_borrowed() noexcept {
+        return detail::read_borrowed_operation(core());
     }
-    result<borrowed_buffer> receive(std::source_location caller = std::source_location::current());
+    result<borrowed_buffer> read_borrowed(
+        std::source_location caller = std::source_location::current());
     transfer_result read_exact(std::span<std::byte> into,
                                std::source_location caller = std::source_location::current());
     // Appends to `text` until it holds the delimiter `mark` ("\r\n"), and returns the length of

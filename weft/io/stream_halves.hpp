@@ -31,13 +31,13 @@ public:
     using stream::operator bool;
 
     using stream::async_read;
+    using stream::async_read_borrowed;
     using stream::async_read_exact;
     using stream::async_read_until;
-    using stream::async_receive;
     using stream::read;
+    using stream::read_borrowed;
     using stream::read_exact;
     using stream::read_until;
-    using stream::receive;
 
     using stream::abort;
     using stream::close;

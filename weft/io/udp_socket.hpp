@@ -39,8 +39,8 @@ struct udp_options {
     // incoming::segment. The other receives would take several for one. A hint, see coalesces().
     bool coalesce = false;
     bool details = false;  // recv_many() reports the local address, hops and traffic class
-    duration receive_timeout = duration::max();  // of one operation; max: none
-    duration send_timeout = duration::max();     // the same
+    duration recv_timeout = duration::max();  // of one operation; max: none
+    duration send_timeout = duration::max();  // the same
 };
 
 class udp_socket : public datagram_socket {
@@ -80,7 +80,7 @@ public:
 
 private:
     udp_socket(descriptor d, const udp_options& o) noexcept
-        : datagram_socket(std::move(d), o.receive_timeout, o.send_timeout) {}
+        : datagram_socket(std::move(d), o.recv_timeout, o.send_timeout) {}
 
     static result<udp_socket> open(const endpoint& of, const udp_options&) noexcept;
     result<void> set(int v4_name, int v6_name, int value) noexcept;

@@ -81,7 +81,7 @@ public:
         return {owned_.ref(), from, send_timeout_};
     }
     [[nodiscard]] detail::message_recv async_recv(std::span<std::byte> into) noexcept {
-        return {owned_.ref(), into, receive_timeout_};
+        return {owned_.ref(), into, recv_timeout_};
     }
     result<void> send(std::span<const std::byte> from,
                       std::source_location caller = std::source_location::current()) {
@@ -104,7 +104,7 @@ public:
     }
     [[nodiscard]] detail::message_recv_numbers async_recv_numbers(
         std::span<std::byte> into, std::span<owned_number> room) noexcept {
-        return {owned_.ref(), into, room, receive_timeout_};
+        return {owned_.ref(), into, room, recv_timeout_};
     }
     result<void> send_numbers(std::span<const std::byte> from, std::span<const int> numbers,
                               std::source_location caller = std::source_location::current()) {
@@ -123,7 +123,7 @@ public:
     }
 
     // Limits of each operation from now on.
-    void set_receive_timeout(duration d) noexcept { receive_timeout_ = d; }
+    void set_recv_timeout(duration d) noexcept { recv_timeout_ = d; }
     void set_send_timeout(duration d) noexcept { send_timeout_ = d; }
 
     // Shuts down the sending side; the peer's receives find the end after the last message. Does
@@ -144,7 +144,7 @@ private:
     explicit unix_seqpacket(descriptor d) noexcept : owned_(std::move(d)) {}
 
     descriptor owned_;
-    duration receive_timeout_ = duration::max();
+    duration recv_timeout_ = duration::max();
     duration send_timeout_ = duration::max();
 };
 
