@@ -113,7 +113,6 @@ TEST(fiber, deferred_runs_when_joined_or_started) {
             a.join();
             EXPECT_EQ(ran, 1);
             b.start();
-            b.start();
             this_fiber::yield();
             EXPECT_EQ(ran, 2);
         },

@@ -285,6 +285,18 @@ TEST(misuse_death, join_of_an_object_without_a_fiber) {
     EXPECT_DEATH(f.detach(), "weft: join of a fiber object that has no fiber");
 }
 
+TEST(misuse_death, second_start_of_a_fiber) {
+    loop l;
+    EXPECT_DEATH(
+        {
+            fiber f([] {}, {.name = "login", .launch = launch::deferred, .on = l});
+            f.start();
+            f.start();
+        },
+        "weft: second start of a fiber.*login.*misuse_test.cpp");
+    EXPECT_DEATH(fiber([] {}, {.on = l}).start(), "weft: second start of a fiber");
+}
+
 TEST(misuse_death, yield_outside_of_any_fiber) {
     EXPECT_DEATH(this_fiber::yield(), "weft: a call of this_fiber outside of any fiber");
 }

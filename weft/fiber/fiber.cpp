@@ -333,7 +333,8 @@ void fiber::launch_it(const fiber_options& options, std::source_location caller)
 
 void fiber::start(std::source_location caller) {
     detail::fiber_core& c = joinable_core(caller);
-    if (!c.started) c.begin(false);
+    if (c.started) fail("second start of a fiber", c.info(), caller);
+    c.begin(false);
 }
 
 detail::fiber_core& fiber::joinable_core(std::source_location caller) const {

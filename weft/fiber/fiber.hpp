@@ -131,7 +131,8 @@ public:
     // The fiber continues without this object; its executor keeps it.
     void detach(std::source_location caller = std::source_location::current());
 
-    // Starts a deferred fiber; no effect on any other.
+    // Starts a deferred fiber. Precondition: it has not started; a second start aborts, as a
+    // task's.
     void start(std::source_location caller = std::source_location::current());
 
     // False if a stop was requested before, or it has ended. Any thread, as long as no other joins,

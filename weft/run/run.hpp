@@ -33,7 +33,7 @@ std::invoke_result_t<std::decay_t<F>> run(F&& f, fiber_options options = {}) {
     fiber main(
         [&value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value.keep(std::move(f)); },
         options);
-    main.start();  // also a deferred one
+    if (options.launch == launch::deferred) main.start();
     l.run();
     const join_outcome how = main.join();
     if (how.stopped()) detail::throw_stopped(how.reason());
