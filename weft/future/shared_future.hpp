@@ -81,7 +81,7 @@ template <class T>
 using shared_reference = std::add_lvalue_reference_t<std::add_const_t<T>>;
 
 // Waits for a shared outcome, and returns a reference to it.
-class shared_wait {
+class [[nodiscard]] shared_wait {
 public:
     static constexpr bool reports_stop = false;
 
@@ -108,7 +108,7 @@ private:
 };
 
 template <class T>
-class shared_get : public shared_wait {
+class [[nodiscard]] shared_get : public shared_wait {
 public:
     using shared_wait::shared_wait;
     shared_reference<T> take(const waiter* w, wait_status how) {

@@ -99,7 +99,7 @@ private:
 };
 
 template <class T>
-class broadcast_operation : public broadcast_wait {
+class [[nodiscard]] broadcast_operation : public broadcast_wait {
 public:
     using broadcast_wait::broadcast_wait;
     result<T> take(const waiter*, wait_status how) {

@@ -20,7 +20,7 @@ template <class T>
 class task_handle;
 
 template <class T>
-class task_result_operation : public detail::task_end {
+class [[nodiscard]] task_result_operation : public detail::task_end {
 public:
     T take(const waiter* w, wait_status how) {
         task_end::take(w, how);

@@ -11,7 +11,7 @@
 namespace weft::detail {
 
 // Waits until the future has an outcome.
-class future_wait {
+class [[nodiscard]] future_wait {
 public:
     static constexpr bool reports_stop = false;
 
@@ -57,7 +57,7 @@ private:
 
 // Waits for the outcome and takes it: `from` is empty then.
 template <class T>
-class future_get : public future_wait {
+class [[nodiscard]] future_get : public future_wait {
 public:
     future_get(future_core*& from, future_core& c) noexcept : future_wait(c), from_(&from) {}
     future_get(future_get&&) noexcept = default;
@@ -80,7 +80,7 @@ protected:
 };
 
 template <class T>
-class future_result : public future_get<T> {
+class [[nodiscard]] future_result : public future_get<T> {
 public:
     static constexpr bool reports_stop = true;
     using future_get<T>::future_get;

@@ -106,7 +106,7 @@ public:
     home_lock& joins_lock() noexcept { return joins_lock_; }
 
     // The wait until no task is live.
-    class emptiness {
+    class [[nodiscard]] emptiness {
     public:
         static constexpr bool reports_stop = true;
 
