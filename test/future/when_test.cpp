@@ -300,6 +300,11 @@ TEST(when_all_death, refuses_a_future_that_is_passed_twice) {
                  "weft: a group has a future that is empty, or named twice\n");
 }
 
+TEST(when_n_death, names_the_calling_line_for_futures) {
+    EXPECT_DEATH(static_cast<void>(weft::when_n(1, future<int>(), future<int>())),
+                 "a group has a future that is empty, or named twice .*when_test.cpp");
+}
+
 TEST(when_all_death, names_the_calling_line_for_a_range) {
     weft::loop l;
     std::vector<future<int>> fs(2);

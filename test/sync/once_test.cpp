@@ -64,6 +64,17 @@ TEST(once_death, leave_without_enter) {
                  "leave.. of a once_flag that was not entered .*once_test");
 }
 
+TEST(once_death, call_once_names_the_calling_line) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            weft::once_flag flag;
+            l.post([&] { weft::call_once(flag, [] {}); });
+            l.run();
+        },
+        "weft: a blocking wait in what an executor runs .*once_test.cpp");
+}
+
 TEST(once, an_uncommitted_guard_lets_the_next_caller_try) {
     weft::loop l;
     weft::once_flag loaded;

@@ -45,6 +45,21 @@ inline constexpr std::source_location unknown_caller{};
 [[noreturn]] void fail(const char* rule, agent_info who = {},
                        std::source_location caller = std::source_location::current()) noexcept;
 
+namespace detail {
+
+// An argument together with the line that passes it, for a function whose last parameter is a pack:
+// there the location cannot come last.
+template <class T>
+struct with_caller {
+    T value;
+    std::source_location caller;
+
+    constexpr with_caller(T v,
+                          std::source_location where = std::source_location::current()) noexcept
+        : value(v), caller(where) {}
+};
+
+}  // namespace detail
 }  // namespace weft
 
 #define WEFT_ASSERT(condition, rule) \

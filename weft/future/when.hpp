@@ -167,13 +167,14 @@ struct where : Rule {
 
 // The futures are taken when nothing can fail any more.
 template <class Rule, class... Ts>
-future<typename Rule::result> group_of(std::size_t needed, Rule rule, future<Ts>&... fs) {
-    if (!(fs.valid() && ...)) fail_empty_member(unknown_caller);
+future<typename Rule::result> group_of(with_caller<std::size_t> n, Rule rule, future<Ts>&... fs) {
+    const auto [needed, caller] = n;
+    if (!(fs.valid() && ...)) fail_empty_member(caller);
     const std::array<future_core*, sizeof...(Ts)> ups{&core_of_future::core(fs)...};
     future_core& c = group_block<Rule>::make(*ups[0]->home, ups.size(),
                                              std::min(needed, ups.size()), std::move(rule));
     for (const bool was_there : {core_of_future::take(fs) != nullptr...})
-        if (!was_there) fail_empty_member(unknown_caller);
+        if (!was_there) fail_empty_member(caller);
     return future<typename Rule::result>(group_block<Rule>::begin(c, ups.data()));
 }
 template <class Rule, class R>
@@ -197,7 +198,7 @@ future<typename Rule::result> group_of_range(std::size_t needed, Rule rule, R&& 
 template <class... Ts>
     requires(sizeof...(Ts) > 0)
 future<std::tuple<detail::kept_t<Ts>...>> when_all(future<Ts>&&... fs) {
-    return detail::group_of(sizeof...(Ts), detail::mixed_all<Ts...>(), fs...);
+    return detail::group_of({sizeof...(Ts), unknown_caller}, detail::mixed_all<Ts...>(), fs...);
 }
 template <class T>
 future<std::vector<detail::kept_t<T>>> when_all(
@@ -218,7 +219,7 @@ auto when_all(std::vector<future<T>>&& range,
 template <class... Ts>
     requires(sizeof...(Ts) > 0)
 future<when_any_result<std::variant<detail::kept_t<Ts>...>>> when_any(future<Ts>&&... fs) {
-    return detail::group_of(1, detail::mixed_any<Ts...>(), fs...);
+    return detail::group_of({1, unknown_caller}, detail::mixed_any<Ts...>(), fs...);
 }
 // An empty range gives errc::too_few_results.
 template <class T>
@@ -241,7 +242,7 @@ auto when_any(std::vector<future<T>>&& range,
 template <class... Ts>
     requires(sizeof...(Ts) > 0)
 future<std::vector<when_any_result<std::variant<detail::kept_t<Ts>...>>>> when_n(
-    std::size_t n, future<Ts>&&... fs) {
+    detail::with_caller<std::size_t> n, future<Ts>&&... fs) {
     return detail::group_of(n, detail::mixed_n<Ts...>(), fs...);
 }
 template <detail::range_of_futures R>

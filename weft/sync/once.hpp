@@ -100,9 +100,10 @@ private:
 
 // Throws stopped, and what f throws.
 template <class F, class... Args>
-void call_once(once_flag& flag, F&& f, Args&&... args) {
-    if (flag.is_done() || !await(flag.async_begin(), unknown_caller)) return;
-    once_guard mine(flag);
+void call_once(detail::with_caller<once_flag&> flag, F&& f, Args&&... args) {
+    once_flag& once = flag.value;
+    if (once.is_done() || !await(once.async_begin(), flag.caller)) return;
+    once_guard mine(once);
     std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
     mine.commit();
 }

@@ -113,10 +113,10 @@ auto when_any(R&& range) {
 // Waits for all if there are fewer than `count`. Precondition: `count` is not 0.
 template <awaitable... As>
     requires(sizeof...(As) > 0)
-auto when_n(std::size_t count, As&&... awaitables) {
-    WEFT_ASSERT_AT(count > 0, "when_n of none", unknown_caller);
+auto when_n(detail::with_caller<std::size_t> count, As&&... awaitables) {
+    WEFT_ASSERT_AT(count.value > 0, "when_n of none", count.caller);
     return when_n_operation<detail::task_result_t<As>...>(
-        count, detail::as_task(std::forward<As>(awaitables))...);
+        count.value, detail::as_task(std::forward<As>(awaitables))...);
 }
 template <detail::range_of_awaitables R>
 auto when_n(std::size_t count, R&& range,
