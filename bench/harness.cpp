@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <functional>
 #include <set>
 
 namespace bench {

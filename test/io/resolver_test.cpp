@@ -5,6 +5,7 @@
 #include <netdb.h>
 
 #include <condition_variable>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>

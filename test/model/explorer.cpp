@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <stdexcept>
 
 #include "weft/stack/malloc_stack.hpp"

@@ -35,7 +35,6 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
 #include <optional>
 #include <source_location>
 #include <string_view>

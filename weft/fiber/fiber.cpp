@@ -1,6 +1,7 @@
 #include "weft/fiber/fiber.hpp"
 
 #include <cstdio>
+#include <functional>
 
 #include "weft/coroutine/detail/shared_slot.hpp"
 #include "weft/wait/shield.hpp"

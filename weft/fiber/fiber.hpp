@@ -27,7 +27,6 @@
 #include <coroutine>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <source_location>
 #include <string_view>

@@ -20,8 +20,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "weft/fiber/detail/fiber_core.hpp"
 
@@ -45,8 +46,11 @@ template <class T>
 class fiber_local {
 public:
     fiber_local() = default;
-    // `make` is called at each fiber's first use.
-    explicit fiber_local(std::function<T()> make) : make_(std::move(make)) {}
+    // `make` is called at each fiber's first use: by several threads at once where the fibers run
+    // on a pool.
+    template <class F>
+        requires std::is_invocable_r_v<T, F&>
+    explicit fiber_local(F make) : make_(std::make_unique<maker_of<F>>(std::move(make))) {}
     fiber_local(const fiber_local&) = delete;
     fiber_local& operator=(const fiber_local&) = delete;
 
@@ -61,10 +65,21 @@ public:
     bool has_value() const noexcept { return detail::find_local(key_) != nullptr; }
 
 private:
+    struct maker {
+        virtual ~maker() = default;
+        virtual T* make() = 0;
+    };
+    template <class F>
+    struct maker_of final : maker {
+        explicit maker_of(F&& f) : function(std::move(f)) {}
+        T* make() override { return new T(function()); }
+        F function;
+    };
+
     T& create() const {
         std::unique_ptr<T> made;
         if (make_)
-            made.reset(new T(make_()));
+            made.reset(make_->make());
         else if constexpr (std::is_default_constructible_v<T>)
             made = std::make_unique<T>();
         else
@@ -75,7 +90,7 @@ private:
     }
 
     const std::uint64_t key_ = detail::new_fiber_local_key();
-    std::function<T()> make_;
+    std::unique_ptr<maker> make_;
 };
 
 }  // namespace weft

@@ -7,12 +7,12 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/invoke.hpp"
 #include "weft/fiber/fiber.hpp"
 
 namespace weft {
@@ -27,10 +27,10 @@ struct returned {
     template <class F>
     void keep(F&& f) {
         if constexpr (std::is_reference_v<T>) {
-            T&& r = std::invoke(std::forward<F>(f));
+            T&& r = detail::invoke(std::forward<F>(f));
             value.emplace(std::addressof(r));
         } else {
-            value.emplace(std::invoke(std::forward<F>(f)));
+            value.emplace(detail::invoke(std::forward<F>(f)));
         }
     }
     T take() {
@@ -44,7 +44,7 @@ template <>
 struct returned<void> {
     template <class F>
     void keep(F&& f) {
-        std::invoke(std::forward<F>(f));
+        detail::invoke(std::forward<F>(f));
     }
     void take() noexcept {}
 };

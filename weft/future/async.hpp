@@ -22,10 +22,10 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/invoke.hpp"
 #include "weft/future/promise.hpp"
 
 namespace weft {
@@ -39,7 +39,7 @@ auto async(executor& on, F&& f, Args&&... args) {
     return make_ready_future(on).then(
         [f = std::decay_t<F>(std::forward<F>(f)),
          ... args = std::decay_t<Args>(std::forward<Args>(args))]() mutable -> decltype(auto) {
-            return std::invoke(std::move(f), std::move(args)...);
+            return detail::invoke(std::move(f), std::move(args)...);
         });
 }
 template <class F, class... Args>

@@ -13,12 +13,12 @@
 
 #include <algorithm>
 #include <concepts>
-#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "weft/base/detail/caught_exception.hpp"
+#include "weft/base/detail/invoke.hpp"
 #include "weft/future/promise.hpp"
 
 namespace weft {
@@ -46,7 +46,7 @@ class packaged_task<R(Args...)> {
         explicit block(G&& g) : function{run, destroy}, f(std::forward<G>(g)) {}
         static void run(function& self, core& c, Args&&... args) {
             detail::put_result<R>(c, [&]() -> decltype(auto) {
-                return std::invoke(static_cast<block&>(self).f, std::forward<Args>(args)...);
+                return detail::invoke(static_cast<block&>(self).f, std::forward<Args>(args)...);
             });
         }
         static void destroy(function& self) noexcept {

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
 #include <source_location>
 #include <type_traits>
 #include <utility>

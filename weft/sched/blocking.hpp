@@ -19,7 +19,6 @@
 #include <concepts>
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <new>
 #include <source_location>
@@ -28,6 +27,7 @@
 
 #include "weft/base/clock.hpp"
 #include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/invoke.hpp"
 #include "weft/base/detail/list.hpp"
 #include "weft/base/detail/thread_mutex.hpp"
 #include "weft/wait/await.hpp"
@@ -120,7 +120,7 @@ bool blocking_pool::post(F&& f) {
         explicit posted(F&& g) : call(std::forward<F>(g)) {
             run = [](detail::blocking_job& j) noexcept {
                 const std::unique_ptr<posted> own(static_cast<posted*>(&j));
-                std::invoke(own->call);
+                detail::invoke(own->call);
             };
         }
     };
@@ -164,9 +164,9 @@ private:
         try {
 #endif
             if constexpr (std::is_void_v<T>)
-                std::invoke(f_);
+                detail::invoke(f_);
             else
-                value_.set(std::invoke(f_));
+                value_.set(detail::invoke(f_));
             done_ = true;
 #if WEFT_EXCEPTIONS
         } catch (...) {

@@ -34,13 +34,13 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <source_location>
 #include <type_traits>
 #include <utility>
 
 #include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/invoke.hpp"
 #include "weft/queue/detail/inbox.hpp"
 #include "weft/queue/detail/ring.hpp"
 #include "weft/sched/detail/flow_registry.hpp"
@@ -314,7 +314,7 @@ struct posted_function : frame {
     }
     static void run(frame* self) noexcept {
         const std::unique_ptr<posted_function> own(static_cast<posted_function*>(self));
-        std::invoke(own->f);
+        detail::invoke(own->f);
     }
     static void drop(frame* self) noexcept { delete static_cast<posted_function*>(self); }
 };

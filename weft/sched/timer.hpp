@@ -18,11 +18,11 @@
 
 #include <chrono>
 #include <concepts>
-#include <functional>
 #include <memory>
 #include <utility>
 
 #include "weft/base/clock.hpp"
+#include "weft/base/detail/invoke.hpp"
 #include "weft/wait/executor.hpp"
 
 namespace weft {
@@ -91,7 +91,7 @@ private:
         F f;
         template <class G>
         explicit function(G&& g) : f(std::forward<G>(g)) {}
-        void call() noexcept override { std::invoke(f); }
+        void call() noexcept override { detail::invoke(f); }
     };
 
     void end() noexcept {

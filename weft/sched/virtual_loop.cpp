@@ -98,7 +98,7 @@ std::uint64_t seed_from_environment(std::uint64_t otherwise) noexcept {
     return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-bool explore(std::uint64_t count, const std::function<bool(std::uint64_t)>& run) {
+bool explore(std::uint64_t count, bool (*run)(void*, std::uint64_t), void* of) {
     const bool one = std::getenv("WEFT_SEED") != nullptr;
     const std::uint64_t first = seed_from_environment(1);
     for (std::uint64_t seed = first; seed < first + (one ? 1 : count); ++seed) {
@@ -106,13 +106,13 @@ bool explore(std::uint64_t count, const std::function<bool(std::uint64_t)>& run)
         std::string why;
 #if WEFT_EXCEPTIONS
         try {
-            well = run(seed);
+            well = run(of, seed);
         } catch (const std::exception& e) {
             why = std::string(": ") + e.what();
         } catch (...) {  // it has no message
         }
 #else
-        well = run(seed);
+        well = run(of, seed);
 #endif
         if (well) continue;
         std::fprintf(stderr, "weft: fails under WEFT_SEED=%llu%s\n",

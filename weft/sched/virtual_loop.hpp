@@ -17,8 +17,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <type_traits>
 
 #include "weft/sched/loop.hpp"
 
@@ -56,6 +56,13 @@ std::uint64_t seed_from_environment(std::uint64_t otherwise) noexcept;
 // Calls run(seed) for `count` seeds, or for WEFT_SEED alone where that is set, until it returns
 // false or throws; then prints the seed, and the exception's message, on standard error. True if
 // every run succeeded.
-bool explore(std::uint64_t count, const std::function<bool(std::uint64_t)>& run);
+bool explore(std::uint64_t count, bool (*run)(void* of, std::uint64_t seed), void* of);
+template <class F>
+    requires std::is_invocable_r_v<bool, F&, std::uint64_t>
+bool explore(std::uint64_t count, F run) {
+    return explore(
+        count, [](void* f, std::uint64_t seed) -> bool { return (*static_cast<F*>(f))(seed); },
+        &run);
+}
 
 }  // namespace weft::testing

@@ -13,10 +13,10 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/invoke.hpp"
 #include "weft/stop/detail/stop_node.hpp"
 
 namespace weft {
@@ -41,9 +41,9 @@ private:
     static void call(stop_node& n, stop_reason reason) noexcept {
         F&& f = std::forward<F>(static_cast<stop_callback&>(n).f_);
         if constexpr (std::invocable<F, stop_reason>)
-            std::invoke(std::forward<F>(f), reason);
+            detail::invoke(std::forward<F>(f), reason);
         else
-            std::invoke(std::forward<F>(f));
+            detail::invoke(std::forward<F>(f));
     }
 
     F f_;

@@ -16,10 +16,10 @@
 // Model: none, what changes, changes under the lock of its atomic_wait_queue, which has one.
 #pragma once
 
-#include <functional>
 #include <source_location>
 #include <utility>
 
+#include "weft/base/detail/invoke.hpp"
 #include "weft/sync/detail/atomic_wait_queue.hpp"
 #include "weft/sync/detail/timed.hpp"
 #include "weft/wait/await.hpp"
@@ -104,7 +104,7 @@ void call_once(detail::with_caller<once_flag&> flag, F&& f, Args&&... args) {
     once_flag& once = flag.value;
     if (once.is_done() || !await(once.async_begin(), flag.caller)) return;
     once_guard mine(once);
-    std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+    detail::invoke(std::forward<F>(f), std::forward<Args>(args)...);
     mine.commit();
 }
 

@@ -23,7 +23,6 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <source_location>

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <functional>
 
 #include "test/hook/fuzz/sides.hpp"
 #include "weft/hook/hook.hpp"

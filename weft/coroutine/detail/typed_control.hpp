@@ -6,7 +6,6 @@
 // between the two ends.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/invoke.hpp"
 #include "weft/coroutine/detail/entry.hpp"
 #include "weft/coroutine/detail/extras.hpp"
 #include "weft/coroutine/detail/life.hpp"
@@ -139,9 +139,9 @@ struct body_block : typed_control<Signature> {
     template <class F>
     static WEFT_ALWAYS_INLINE typename typed::output call(body_block& self, F& on_stack) {
         if constexpr (std::is_void_v<typename typed::input>)
-            return std::invoke(on_stack);
+            return detail::invoke(on_stack);
         else
-            return std::invoke(on_stack, self.in.take());
+            return detail::invoke(on_stack, self.in.take());
     }
     // Whether releasing the block is all that is left to do for a coroutine that is done.
     static constexpr bool plain = std::is_trivially_destructible_v<decltype(typed::out)> &&
@@ -240,9 +240,9 @@ struct call_on_top : on_top {
         F& function = *static_cast<call_on_top&>(request).f;
         using input = typename Typed::input;
         if constexpr (std::is_void_v<input>)
-            static_cast<void>(std::invoke(function));
+            static_cast<void>(detail::invoke(function));
         else
-            Typed::of(&self).in.put(std::invoke(function));
+            Typed::of(&self).in.put(detail::invoke(function));
     }
 };
 

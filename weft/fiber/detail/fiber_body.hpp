@@ -17,13 +17,13 @@
 // Model: none, it is one flow's.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 #include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/invoke.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/fiber/detail/fiber_core.hpp"
 
@@ -85,7 +85,7 @@ struct running_function {
                 if (c.locals != nullptr) destroy_locals(c);
             }
         } const at{fiber_core::of(*current_flow())};
-        std::invoke(std::move(function));
+        detail::invoke(std::move(function));
     }
 };
 

@@ -7,9 +7,9 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
 #include <utility>
 
+#include "weft/base/detail/invoke.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/future/detail/in_fiber.hpp"
 #include "weft/future/detail/outcome.hpp"
@@ -82,13 +82,13 @@ inline constexpr bool takes_value<void, F> = std::invocable<F&>;
 template <class T, class F>
 decltype(auto) call_with(F& f, [[maybe_unused]] stored_t<T>& v) {
     if constexpr (std::is_void_v<T>)
-        return std::invoke(f);
+        return detail::invoke(f);
     else if constexpr (std::invocable<F&, T>)
-        return std::invoke(f, moved<T>(v));
+        return detail::invoke(f, moved<T>(v));
     else if constexpr (takes_reference<T, F>)
-        return std::invoke(f, seen<T>(v));
+        return detail::invoke(f, seen<T>(v));
     else
-        return std::invoke(f);
+        return detail::invoke(f);
 }
 template <class T, class F>
 using call_result_t = decltype(call_with<T>(std::declval<F&>(), std::declval<stored_t<T>&>()));
@@ -189,11 +189,11 @@ struct after_body {
 
     bool operator()(future_core& c, Future&& ended) {
         if constexpr (is_future<returned>) {
-            returned inner = std::invoke(f, std::move(ended));
+            returned inner = detail::invoke(f, std::move(ended));
             return adopt<result>(c, core_of_future::take(inner));
         } else {
             put_result<result>(
-                c, [&]() -> decltype(auto) { return std::invoke(f, std::move(ended)); });
+                c, [&]() -> decltype(auto) { return detail::invoke(f, std::move(ended)); });
             return true;
         }
     }
@@ -209,9 +209,9 @@ struct cancel_body {
     bool operator()(future_core& c, stored_t<T>& v) {
         bool unwanted;
         if constexpr (takes_reference<T, F>)
-            unwanted = std::invoke(f, seen<T>(v));
+            unwanted = detail::invoke(f, seen<T>(v));
         else
-            unwanted = std::invoke(f);
+            unwanted = detail::invoke(f);
         if (unwanted)
             c.put_stopped(stop_reason::user);
         else

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/invoke.hpp"
 #include "weft/future/detail/continuation.hpp"
 #include "weft/future/detail/multi_source_core.hpp"
 #include "weft/future/poll_event.hpp"
@@ -34,9 +35,9 @@ struct always {
 template <class T, class F>
 bool says_true(F& f, [[maybe_unused]] stored_t<T>& v) {
     if constexpr (takes_reference<T, F>)
-        return std::invoke(f, seen<T>(v));
+        return detail::invoke(f, seen<T>(v));
     else
-        return std::invoke(f);
+        return detail::invoke(f);
 }
 
 // The part that knows neither T nor the function. All but the core and the word of `calls` is used

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/invoke.hpp"
 #include "weft/manager/detail/managed_task.hpp"
 #include "weft/task/detail/task_run.hpp"
 
@@ -87,7 +88,7 @@ managed_task& make_managed_coroutine(manager_core& c, task<T>&& t, bool launched
 // The function is stored in the frame that awaits its coroutine, so that its captures live as long.
 template <class T, class F>
 task<T> call_and_await(F f) {
-    co_return co_await std::invoke(f);
+    co_return co_await detail::invoke(f);
 }
 
 }  // namespace weft::detail

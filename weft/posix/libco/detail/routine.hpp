@@ -9,6 +9,7 @@
 // fiber suspends. Depth has therefore no limit, and nothing here switches.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
