@@ -6,6 +6,8 @@
 // that only what follows sees the change.
 #pragma once
 
+#include <mutex>
+
 #include <bits/stdc++.h>
 
 namespace std {

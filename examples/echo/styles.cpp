@@ -1,3 +1,5 @@
+#include <span>
+
 #include "styles.hpp"
 
 #include "weft/io/driver_uring.hpp"

@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <span>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>

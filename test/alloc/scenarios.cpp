@@ -1,4 +1,6 @@
 // Each layer in a scenario or two.
+#include <cstdlib>
+#include <span>
 #include <array>
 #include <chrono>
 #include <memory>

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <iterator>
 #include <algorithm>
 #include <atomic>
 #include <chrono>

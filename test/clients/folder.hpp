@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <iterator>
 #include <filesystem>
 #include <fstream>
 #include <string>

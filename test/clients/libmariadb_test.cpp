@@ -2,6 +2,7 @@
 #include <errmsg.h>
 #include <mysql.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 

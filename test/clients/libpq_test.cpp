@@ -2,6 +2,7 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
+#include <thread>
 #include <memory>
 #include <string>
 

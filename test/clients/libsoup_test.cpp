@@ -2,6 +2,7 @@
 #include <glib-unix.h>
 #include <libsoup/soup.h>
 
+#include <algorithm>
 #include <list>
 #include <memory>
 #include <string>

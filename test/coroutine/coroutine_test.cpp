@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>

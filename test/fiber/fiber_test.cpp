@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <atomic>
 #include <filesystem>
 #include <memory>

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <stdexcept>
 #include <algorithm>
 #include <thread>
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <optional>
 
 #include "test/future/values.hpp"

@@ -8,6 +8,8 @@
 // bytes, so that it is taken for a real answer. After each answer, and when there are no more, the
 // server refuses, so that no wait is long.
 
+#include <span>
+#include <algorithm>
 #include <chrono>
 
 #include "test/fuzz/fuzz.hpp"

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <mutex>
 #include <atomic>
 #include <cerrno>
 #include <chrono>

@@ -9,6 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <thread>
 #include <array>
 #include <atomic>
 #include <cerrno>

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <iterator>
+#include <span>
 #include <array>
 #include <atomic>
 #include <cerrno>

@@ -10,6 +10,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <thread>
 #include <filesystem>
 
 #include "test/hook/suite.hpp"

@@ -2,6 +2,8 @@
 // and without options::files, is what it wrote down without, on a thread.
 
 #include <gtest/gtest.h>
+#include <thread>
+
 #include <signal.h>
 
 #include "test/hook/suite.hpp"

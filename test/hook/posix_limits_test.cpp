@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 
+#include <cstring>
 #include <climits>
 
 #include "test/hook/suite.hpp"

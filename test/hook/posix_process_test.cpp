@@ -1,6 +1,8 @@
 // Cases of children that are waited for.
 
 #include <gtest/gtest.h>
+#include <thread>
+
 #include <sys/syscall.h>
 
 #include "test/hook/suite.hpp"

@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <span>
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>

@@ -20,6 +20,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <tuple>
 #include <functional>
 #include <memory>
 #include <span>

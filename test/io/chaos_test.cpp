@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <iterator>
+#include <span>
 #include <array>
 #include <cerrno>
 #include <cstdint>

@@ -1,5 +1,6 @@
 // The laws of bytes that are not alike: urgent ones, and those that descriptors come with.
 
+#include <cstring>
 #include <string>
 
 #include "test/io/plain_peer.hpp"

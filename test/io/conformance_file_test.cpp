@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <tuple>
 #include <array>
 #include <atomic>
 #include <span>

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
+#include <cstring>
 #include <atomic>
 #include <string>
 #include <thread>

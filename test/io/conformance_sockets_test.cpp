@@ -4,6 +4,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <span>
+#include <thread>
 #include <atomic>
 #include <optional>
 #include <string>

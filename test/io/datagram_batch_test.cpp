@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <span>
 #include <array>
 #include <string>
 #include <thread>

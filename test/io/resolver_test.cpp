@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <netdb.h>
 
+#include <iterator>
 #include <condition_variable>
 #include <functional>
 #include <list>

@@ -2,6 +2,7 @@
 // of another.
 #include <gtest/gtest.h>
 
+#include <span>
 #include <array>
 #include <cstdio>
 #include <filesystem>

@@ -8,6 +8,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <span>
 #include <optional>
 #include <string>
 

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <span>
 #include <array>
 #include <cstring>
 #include <thread>

@@ -10,6 +10,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <thread>
 #include <functional>
 #include <optional>
 #include <string>

@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 
+#include <span>
 #include <array>
 #include <atomic>
 #include <memory>

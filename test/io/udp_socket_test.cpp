@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include <span>
 #include <cstdint>
 #include <deque>
 #include <string>

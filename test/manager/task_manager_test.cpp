@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <stdexcept>

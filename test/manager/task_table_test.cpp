@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <algorithm>
 #include <array>
 #include <deque>

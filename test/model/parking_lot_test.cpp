@@ -3,6 +3,7 @@
 // stops and the ends of frames. The awaited object is one word, like a mutex of libc's.
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <array>
 
 #include "model/actor.hpp"

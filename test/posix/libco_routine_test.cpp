@@ -2,6 +2,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <thread>

@@ -5,6 +5,8 @@
 #include <pty.h>
 #include <unistd.h>
 
+#include <iterator>
+#include <span>
 #include <array>
 #include <chrono>
 #include <csignal>

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <algorithm>
 #include <atomic>
 #include <cstdio>

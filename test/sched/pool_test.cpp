@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include <mutex>
 #include <atomic>
 #include <latch>
 #include <set>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <atomic>
 #include <chrono>
 #include <latch>

@@ -1,3 +1,5 @@
+#include <span>
+
 #include "weft/stack/buffer_stack.hpp"
 
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <atomic>
 #include <cerrno>
 #include <chrono>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <variant>
 #include <functional>
 #include <memory>
 

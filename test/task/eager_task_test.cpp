@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "weft/task/eager_task.hpp"
 
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <variant>
 #include <cstdint>
 #include <functional>
 #include <memory>

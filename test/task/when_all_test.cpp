@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <variant>
+#include <optional>
+#include <tuple>
 #include <ctime>
 #include <memory>
 #include <stdexcept>

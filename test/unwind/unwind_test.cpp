@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <iterator>
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <mutex>
 #include <atomic>
 #include <cstdlib>
 #include <memory>

@@ -1,5 +1,7 @@
 #include "weft/base/detail/release_unused.hpp"
 
+#include <algorithm>
+
 namespace weft::detail {
 namespace {
 

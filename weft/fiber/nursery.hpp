@@ -13,6 +13,7 @@
 // throws the sibling's. A stop of the flow that waits in get() ends that wait, not the fiber.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <source_location>
 #include <type_traits>

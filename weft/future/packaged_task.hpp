@@ -11,7 +11,6 @@
 // function is not asked to stop. The function is stored in the future's block.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <memory>
 #include <type_traits>

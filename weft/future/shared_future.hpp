@@ -19,6 +19,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/min_max.hpp"
 #include "weft/future/future.hpp"
 #include "weft/wait/wait_queue.hpp"
 
@@ -44,7 +45,7 @@ struct shared_part {
 
     template <class T>
     static constexpr std::size_t offset = aligned(
-        std::max(outcome_end<T>, sizeof(future_core) + sizeof(follow_part)), alignof(void*));
+        detail::max_of(outcome_end<T>, sizeof(future_core) + sizeof(follow_part)), alignof(void*));
     template <class T>
     static shared_part& of(future_core& c) noexcept {
         return in_room<shared_part>(c, offset<T>);

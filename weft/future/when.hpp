@@ -17,7 +17,6 @@
 // moved from.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <exception>
@@ -30,6 +29,7 @@
 #include <vector>
 
 #include "weft/base/detail/caught_exception.hpp"
+#include "weft/base/detail/min_max.hpp"
 #include "weft/future/detail/group.hpp"
 #include "weft/future/promise.hpp"
 #include "weft/wait/awaitable.hpp"
@@ -172,7 +172,7 @@ future<typename Rule::result> group_of(with_caller<std::size_t> n, Rule rule, fu
     if (!(fs.valid() && ...)) fail_empty_member(caller);
     const std::array<future_core*, sizeof...(Ts)> ups{&core_of_future::core(fs)...};
     future_core& c = group_block<Rule>::make(*ups[0]->home, ups.size(),
-                                             std::min(needed, ups.size()), std::move(rule));
+                                             detail::min_of(needed, ups.size()), std::move(rule));
     for (const bool was_there : {core_of_future::take(fs) != nullptr...})
         if (!was_there) fail_empty_member(caller);
     return future<typename Rule::result>(group_block<Rule>::begin(c, ups.data()));
@@ -248,7 +248,7 @@ future<std::vector<when_any_result<std::variant<detail::kept_t<Ts>...>>>> when_n
 template <detail::range_of_futures R>
 auto when_n(std::size_t n, R&& range,
             std::source_location caller = std::source_location::current()) {
-    const std::size_t needed = std::min<std::size_t>(n, std::ranges::size(range));
+    const std::size_t needed = detail::min_of<std::size_t>(n, std::ranges::size(range));
     return detail::group_of_range(needed, detail::range_n<detail::range_value_of<R>>(),
                                   std::forward<R>(range), caller);
 }

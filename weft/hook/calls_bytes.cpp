@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <cstdio>

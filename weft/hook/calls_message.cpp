@@ -3,6 +3,7 @@
 // tries again and again, less and less often: a message that is taken therefore always has a fiber
 // that is there to receive it.
 
+#include <iterator>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

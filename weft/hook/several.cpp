@@ -1,5 +1,6 @@
 #include "weft/hook/detail/several.hpp"
 
+#include <span>
 #include <algorithm>
 #include <cerrno>
 #include <memory>

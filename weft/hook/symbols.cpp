@@ -3,6 +3,7 @@
 
 #include "weft/hook/detail/symbols.hpp"
 
+#include <span>
 #include <cstdarg>
 #include <type_traits>
 

@@ -11,12 +11,13 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
+
+#include "weft/base/detail/min_max.hpp"
 
 namespace weft {
 
@@ -67,7 +68,7 @@ public:
         std::size_t bytes = 0;
         std::size_t skipped = done_;
         for (const std::span<Byte> b : rest_) {
-            const std::size_t left = std::min(b.size() - skipped, most - bytes);
+            const std::size_t left = detail::min_of(b.size() - skipped, most - bytes);
             if (left != 0) {
                 parts_[count++] = {const_cast<std::byte*>(b.data() + skipped), left};
                 bytes += left;

@@ -1,5 +1,6 @@
 #include "weft/io/datagram.hpp"
 
+#include <span>
 #include <algorithm>
 
 namespace weft::detail {

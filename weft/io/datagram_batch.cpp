@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <span>
 #include <algorithm>
 #include <array>
 #include <cerrno>

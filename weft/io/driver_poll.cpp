@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <mutex>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

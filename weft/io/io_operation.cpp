@@ -1,5 +1,6 @@
 #include "weft/io/detail/io_operation.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <utility>

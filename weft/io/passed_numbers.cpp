@@ -1,5 +1,6 @@
 #include "weft/io/passed_numbers.hpp"
 
+#include <span>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

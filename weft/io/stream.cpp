@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <span>
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>

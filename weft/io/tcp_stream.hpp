@@ -7,6 +7,7 @@
 // Small writes are sent at once (TCP_NODELAY); with set_no_delay(false) the system gathers them.
 #pragma once
 
+#include <string_view>
 #include <chrono>
 #include <cstdint>
 

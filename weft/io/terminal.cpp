@@ -5,6 +5,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <iterator>
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>

@@ -14,6 +14,7 @@
 // failed, with the same error. It does not move.
 #pragma once
 
+#include <exception>
 #include <optional>
 
 #include "weft/base/detail/caught_exception.hpp"

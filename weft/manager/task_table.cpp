@@ -1,5 +1,6 @@
 #include "weft/manager/detail/task_table.hpp"
 
+#include <mutex>
 #include <algorithm>
 #include <bit>
 

@@ -39,6 +39,7 @@
 // keeps its poll_future off that stack. T is stored inside; boxed.hpp stores a T elsewhere.
 #pragma once
 
+#include <exception>
 #include <concepts>
 #include <memory>
 #include <type_traits>

@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "weft/posix/detail/identity.hpp"
 
 namespace weft::detail {

@@ -1,6 +1,7 @@
 // weft_cond: weft's condition_variable under the names and errors of pthreads.
 #include <errno.h>
 
+#include <condition_variable>
 #include <mutex>
 
 #include "weft/posix/detail/caller.hpp"

@@ -1,5 +1,7 @@
 #include "weft/sched/blocking.hpp"
 
+#include <condition_variable>
+#include <mutex>
 #include <cstddef>
 #include <new>
 

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 #include "weft/base/detail/event_fd.hpp"

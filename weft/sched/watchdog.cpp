@@ -1,5 +1,7 @@
 #include "weft/sched/watchdog.hpp"
 
+#include <thread>
+#include <mutex>
 #include <algorithm>
 #include <cstring>
 #include <utility>

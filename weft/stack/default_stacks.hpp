@@ -9,11 +9,11 @@
 //   weft::trim_default_stacks();  // now; an idle loop does so by itself, a little at a time
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 
+#include "weft/base/detail/min_max.hpp"
 #include "weft/stack/stack_allocator_ref.hpp"
 #include "weft/stack/stack_pool.hpp"
 
@@ -39,8 +39,8 @@ extern const std::array<stack_allocator_ref, size_class_count + 1> default_sourc
 }  // namespace detail
 
 inline stack_allocator_ref default_stacks(std::size_t stack_bytes = default_stack_bytes) noexcept {
-    return detail::default_sources[std::min(detail::size_class(stack_bytes),
-                                            detail::size_class_count)];
+    return detail::default_sources[detail::min_of(detail::size_class(stack_bytes),
+                                                  detail::size_class_count)];
 }
 
 // The pool behind it, to set limits and read statistics; null for a size above the largest class.

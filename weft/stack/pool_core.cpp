@@ -1,5 +1,7 @@
 #include "weft/stack/detail/pool_core.hpp"
 
+#include <span>
+#include <mutex>
 #include <algorithm>
 #include <cstring>
 

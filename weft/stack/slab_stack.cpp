@@ -1,5 +1,6 @@
 #include "weft/stack/slab_stack.hpp"
 
+#include <span>
 #include <algorithm>
 #include <memory>
 #include <new>

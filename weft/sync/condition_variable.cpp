@@ -1,5 +1,9 @@
 #include "weft/sync/condition_variable.hpp"
 
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
 #include "weft/stop/stop_callback.hpp"
 #include "weft/wait/shield.hpp"
 

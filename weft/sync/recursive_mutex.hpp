@@ -10,6 +10,7 @@
 //   const std::lock_guard inner(m);             // in a coroutine: co_await m.async_scoped_lock()
 #pragma once
 
+#include <mutex>
 #include <utility>
 
 #include "weft/sync/mutex.hpp"

@@ -1,5 +1,6 @@
 #include "weft/sync/detail/select_core.hpp"
 
+#include <span>
 #include <algorithm>
 #include <functional>
 

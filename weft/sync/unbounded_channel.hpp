@@ -9,6 +9,8 @@
 //   for (event& e : events) handle(e);
 #pragma once
 
+#include <iterator>
+
 #include "weft/sync/channel.hpp"
 
 namespace weft {

@@ -1,3 +1,5 @@
+#include <span>
+
 #include "weft/task/detail/task_group.hpp"
 
 namespace weft::detail {

@@ -1,5 +1,8 @@
 #include "weft/task/when_any.hpp"
 
+#include <span>
+#include <algorithm>
+
 namespace weft::detail {
 
 std::vector<std::size_t> winners(std::span<task_flow* const> tasks, std::size_t count) {

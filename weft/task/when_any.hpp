@@ -10,8 +10,6 @@
 // lost.
 #pragma once
 
-#include <algorithm>
-
 #include "weft/task/detail/task_group.hpp"
 #include "weft/wait/when_any_result.hpp"
 

@@ -3,6 +3,8 @@
 //
 // Design: only what compilers write is decoded. Anything else makes the rule one that sends the
 // kill through the system's unwinder.
+#include <cstring>
+
 #include "weft/unwind/detail/unwind_dwarf.hpp"
 #include "weft/unwind/detail/unwind_lsda.hpp"
 #include "weft/unwind/detail/unwind_rules.hpp"

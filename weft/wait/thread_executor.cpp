@@ -1,5 +1,7 @@
 #include "weft/wait/detail/thread_executor.hpp"
 
+#include <condition_variable>
+#include <mutex>
 #include <new>
 #include <utility>
 

@@ -1,5 +1,7 @@
 // Bytes in and out.
 
+#include <span>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/sendfile.h>

@@ -1,5 +1,8 @@
 // Where descriptors come from.
 
+#include <cstdlib>
+#include <span>
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pty.h>

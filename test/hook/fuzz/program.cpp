@@ -1,5 +1,7 @@
 #include "test/hook/fuzz/program.hpp"
 
+#include <optional>
+#include <array>
 #include <algorithm>
 
 #include "test/storm/storm.hpp"

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <iterator>
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>

@@ -1,6 +1,7 @@
 // tables: the calls that programs are made of, by what they are about.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "test/hook/fuzz/program.hpp"

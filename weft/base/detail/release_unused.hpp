@@ -19,11 +19,11 @@
 //   stacks.enter();                                          // where the first stack is kept
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 
 #include "weft/base/clock.hpp"
 #include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/min_max.hpp"
 
 namespace weft::detail {
 
@@ -74,24 +74,24 @@ time_point release_unused(time_point now) noexcept;
 class unused {
 public:
     // The stock has come down to `left`.
-    void taken(std::size_t left) noexcept { lowest_ = std::min(lowest_, left); }  // U1
+    void taken(std::size_t left) noexcept { lowest_ = min_of(lowest_, left); }  // U1
 
     // How many of the stock of `count` may go now. At the end of each period half of what was never
     // used in it may, and at least `least` if so many were unused: a burst that comes again finds
     // the rest, and nothing is kept for ever.
     std::size_t spare(time_point now, std::size_t count, std::size_t least) noexcept {
-        lowest_ = std::min(lowest_, count);
+        lowest_ = min_of(lowest_, count);
         if (now >= period_end_) {
-            spare_ = std::min(std::max(lowest_ / 2, least), lowest_);
+            spare_ = min_of(max_of(lowest_ / 2, least), lowest_);
             lowest_ = count;
             period_end_ = after(now, unused_period);
         }
-        return spare_ = std::min(spare_, lowest_);
+        return spare_ = min_of(spare_, lowest_);
     }
     // So many of them have been returned.
     void given(std::size_t n) noexcept {
-        spare_ -= std::min(n, spare_);
-        lowest_ -= std::min(n, lowest_);
+        spare_ -= min_of(n, spare_);
+        lowest_ -= min_of(n, lowest_);
     }
     // When to call again, for a stock with something in it.
     time_point next(time_point now) const noexcept { return spare_ != 0 ? now : period_end_; }

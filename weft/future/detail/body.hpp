@@ -6,6 +6,7 @@
 // the outcome of another core.
 #pragma once
 
+#include <exception>
 #include <concepts>
 #include <utility>
 

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/min_max.hpp"
 #include "weft/future/detail/body.hpp"
 
 namespace weft::detail {
@@ -44,7 +45,7 @@ struct room {
 
     constexpr room(std::size_t before, std::size_t least) noexcept
         : offset(aligned(sizeof(future_core) + before, alignof(Inside))),
-          bytes(std::max(block_bytes<R>(offset + sizeof(Inside)), least)),
+          bytes(max_of(block_bytes<R>(offset + sizeof(Inside)), least)),
           alignment(block_alignment<R>(alignof(Inside))) {}
 };
 

@@ -3,7 +3,7 @@
 //      future_core | failure, or stored_t<T> aligned as it needs
 #pragma once
 
-#include <algorithm>
+#include <new>
 #include <exception>
 #include <memory>
 #include <type_traits>
@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "weft/base/detail/caught_exception.hpp"
+#include "weft/base/detail/min_max.hpp"
 #include "weft/future/detail/future_core.hpp"
 #include "weft/wait/stopped.hpp"
 
@@ -29,11 +30,11 @@ constexpr std::size_t aligned(std::size_t bytes, std::size_t alignment) noexcept
 template <class T>
 inline constexpr std::size_t outcome_offset = aligned(sizeof(future_core), alignof(stored_t<T>));
 template <class T>
-inline constexpr std::size_t outcome_end =
-    std::max(outcome_offset<T> + sizeof(stored_t<T>), sizeof(future_core) + sizeof(failure_room));
+inline constexpr std::size_t outcome_end = max_of(
+    outcome_offset<T> + sizeof(stored_t<T>), sizeof(future_core) + sizeof(failure_room));
 template <class T>
 inline constexpr std::size_t outcome_alignment =
-    std::max(alignof(stored_t<T>), alignof(future_core));
+    max_of(alignof(stored_t<T>), alignof(future_core));
 
 template <class X>
 X& in_room(future_core& c, std::size_t offset) noexcept {
@@ -122,11 +123,11 @@ void destroy_outcome(future_core& c) noexcept {
 // The block of a future of T, with storage for another object before the outcome exists.
 template <class T>
 constexpr std::size_t block_alignment(std::size_t other = 1) noexcept {
-    return std::max(outcome_alignment<T>, other);
+    return max_of(outcome_alignment<T>, other);
 }
 template <class T>
 constexpr std::size_t block_bytes(std::size_t end = 0) noexcept {
-    return std::max(outcome_end<T>, end);
+    return max_of(outcome_end<T>, end);
 }
 
 // The block of a promise, which stores nothing else.

@@ -25,7 +25,6 @@
 // Model: test/model/bell_test.cpp
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>

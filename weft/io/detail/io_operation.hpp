@@ -18,12 +18,12 @@
 // bytes, and is the error only if there were none.
 #pragma once
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <system_error>
 
+#include "weft/base/detail/min_max.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/base/result.hpp"
 #include "weft/io/detail/io_request.hpp"
@@ -81,7 +81,7 @@ public:
     time_point deadline() const noexcept {
         if (!has_deadline_ && !has_pause_) [[likely]]
             return never;
-        return std::min(has_deadline_ ? deadline_ : never, has_pause_ ? pause_until_ : never);
+        return detail::min_of(has_deadline_ ? deadline_ : never, has_pause_ ? pause_until_ : never);
     }
 
 protected:
@@ -125,7 +125,7 @@ protected:
     int untaken_number() const noexcept {
         if (through_) return error_ == 0 ? static_cast<int>(done_) : -1;
         const bool came = request_.given && !request_.under_way && !request_.poll_first;
-        return came ? static_cast<int>(std::max<std::int64_t>(request_.result, -1)) : -1;
+        return came ? static_cast<int>(detail::max_of<std::int64_t>(request_.result, -1)) : -1;
     }
     // The descriptor was closed before the call: true.
     bool found_closed() noexcept {

@@ -5,6 +5,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
+#include <map>
 #include <memory>
 #include <new>
 #include <string_view>

@@ -4,6 +4,7 @@
 // as one of them, as a fiber's handle does.
 #pragma once
 
+#include <optional>
 #include <new>
 #include <source_location>
 

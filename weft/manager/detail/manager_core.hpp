@@ -11,6 +11,7 @@
 // Model: test/model/live_count_test.cpp, test/model/task_table_test.cpp
 #pragma once
 
+#include <vector>
 #include <source_location>
 
 #include "weft/base/result.hpp"

@@ -1,5 +1,6 @@
 #include "weft/posix/libco/detail/thread_env.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 

@@ -15,7 +15,6 @@
 // Model: none, the owner alone acts on `end`, and learns late of `full` as well as early.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -82,7 +81,9 @@ struct thread_cache {
     }
 
     bool holds(stack s) const noexcept {
-        return std::find(entries, entries + count(), s) != entries + count();
+        for (const stack *e = entries, *last = e + count(); e != last; ++e)
+            if (*e == s) return true;
+        return false;
     }
     std::size_t count() const noexcept { return count_to(end); }
     std::size_t count_to(const std::atomic<stack*>& p) const noexcept {

@@ -10,6 +10,7 @@
 // its type.
 #pragma once
 
+#include <iterator>
 #include <array>
 #include <exception>
 #include <limits>
