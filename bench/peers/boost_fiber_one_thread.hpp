@@ -6,9 +6,9 @@
 // that only what follows sees the change.
 #pragma once
 
-#include <mutex>
-
 #include <bits/stdc++.h>
+
+#include <mutex>
 
 namespace std {
 

@@ -1,6 +1,6 @@
-#include <span>
-
 #include "styles.hpp"
+
+#include <span>
 
 #include "weft/io/driver_uring.hpp"
 

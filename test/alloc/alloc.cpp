@@ -3,14 +3,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <span>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <span>
 #include <string>
 #include <system_error>
 

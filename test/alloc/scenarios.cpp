@@ -1,11 +1,11 @@
 // Each layer in a scenario or two.
-#include <cstdlib>
-#include <span>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>

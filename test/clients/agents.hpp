@@ -12,12 +12,12 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <iterator>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <thread>

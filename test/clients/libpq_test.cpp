@@ -2,9 +2,9 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
-#include <thread>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "test/clients/agents.hpp"
 #include "test/clients/loopback_port.hpp"

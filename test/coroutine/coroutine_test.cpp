@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <atomic>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <stdexcept>

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 

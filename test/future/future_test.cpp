@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <stdexcept>
 #include <algorithm>
+#include <stdexcept>
 #include <thread>
 
 #include "test/future/values.hpp"

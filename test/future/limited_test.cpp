@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
 #include <optional>
+#include <thread>
 
 #include "test/future/values.hpp"
 #include "test/support/loop_thread.hpp"

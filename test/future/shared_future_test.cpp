@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 
 #include "test/future/values.hpp"

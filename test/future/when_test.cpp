@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <limits>
+#include <memory>
+#include <stdexcept>
 #include <thread>
 
 #include "test/future/values.hpp"

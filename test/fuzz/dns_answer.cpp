@@ -8,9 +8,9 @@
 // bytes, so that it is taken for a real answer. After each answer, and when there are no more, the
 // server refuses, so that no wait is long.
 
-#include <span>
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include "test/fuzz/fuzz.hpp"
 #include "weft/io/detail/dns_query.hpp"

@@ -10,11 +10,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <mutex>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 

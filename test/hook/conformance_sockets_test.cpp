@@ -9,12 +9,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <cstring>
-#include <thread>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "test/io/plain_peer.hpp"

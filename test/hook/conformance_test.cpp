@@ -4,13 +4,13 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <iterator>
-#include <span>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 

@@ -10,8 +10,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <thread>
 #include <filesystem>
+#include <thread>
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"

@@ -2,9 +2,9 @@
 // and without options::files, is what it wrote down without, on a thread.
 
 #include <gtest/gtest.h>
-#include <thread>
-
 #include <signal.h>
+
+#include <thread>
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"

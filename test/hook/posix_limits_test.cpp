@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 
-#include <cstring>
 #include <climits>
+#include <cstring>
 
 #include "test/hook/suite.hpp"
 #include "weft/hook/detail/proc_field.hpp"

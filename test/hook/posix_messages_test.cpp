@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <cstring>
 #include <algorithm>
+#include <cstring>
 
 #include "test/hook/suite.hpp"
 

@@ -1,9 +1,9 @@
 // Cases of children that are waited for.
 
 #include <gtest/gtest.h>
-#include <thread>
-
 #include <sys/syscall.h>
+
+#include <thread>
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"

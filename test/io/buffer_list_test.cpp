@@ -4,9 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <span>
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 

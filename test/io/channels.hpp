@@ -20,11 +20,11 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <tuple>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 

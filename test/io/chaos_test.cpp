@@ -10,8 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <iterator>
-#include <span>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -19,8 +17,10 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 

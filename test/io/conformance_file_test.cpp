@@ -3,11 +3,11 @@
 
 #include <sys/mman.h>
 
-#include <tuple>
 #include <array>
 #include <atomic>
 #include <span>
 #include <string>
+#include <tuple>
 
 #include "test/io/plain_peer.hpp"
 #include "weft/io/file.hpp"

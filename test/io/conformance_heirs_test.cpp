@@ -3,8 +3,8 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
-#include <cstring>
 #include <atomic>
+#include <cstring>
 #include <string>
 #include <thread>
 

@@ -1,8 +1,8 @@
 // The laws of a transfer of nothing: it is done at once, whatever there is to wait for.
 
-#include <span>
 #include <array>
 #include <atomic>
+#include <span>
 #include <string>
 #include <thread>
 

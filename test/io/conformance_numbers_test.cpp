@@ -1,6 +1,7 @@
 // The laws of a descriptor that is not weft's, for any kind and any count of waiters.
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 

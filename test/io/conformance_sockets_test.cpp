@@ -4,11 +4,11 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include <span>
-#include <thread>
 #include <atomic>
 #include <optional>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "test/io/plain_peer.hpp"

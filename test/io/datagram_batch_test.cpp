@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <span>
 #include <array>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <netdb.h>
 
-#include <iterator>
 #include <condition_variable>
 #include <functional>
+#include <iterator>
 #include <list>
 #include <map>
 #include <memory>

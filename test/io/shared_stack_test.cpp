@@ -2,10 +2,10 @@
 // of another.
 #include <gtest/gtest.h>
 
-#include <span>
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 

@@ -8,8 +8,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <span>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "test/io/names.hpp"

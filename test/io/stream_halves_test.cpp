@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <span>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>

@@ -5,12 +5,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <span>
 #include <array>
 #include <chrono>
 #include <fstream>
 #include <functional>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>

@@ -5,9 +5,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <span>
 #include <array>
 #include <cstring>
+#include <span>
 #include <thread>
 #include <vector>
 

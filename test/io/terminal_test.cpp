@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <thread>
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "test/io/channels.hpp"

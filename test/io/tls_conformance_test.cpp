@@ -4,11 +4,11 @@
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 
-#include <span>
 #include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>

@@ -5,9 +5,9 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include <span>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <thread>
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>

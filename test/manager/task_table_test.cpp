@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <random>
 #include <set>

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <array>
+#include <mutex>
 
 #include "model/agent.hpp"
 #include "model/names.hpp"

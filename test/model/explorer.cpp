@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 
 #include "weft/stack/malloc_stack.hpp"

@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <array>
 #include <memory>
+#include <mutex>
 
 #include "model/actor.hpp"
 #include "model/names.hpp"

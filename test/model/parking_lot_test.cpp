@@ -3,8 +3,8 @@
 // stops and the ends of frames. The awaited object is one word, like a mutex of libc's.
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <array>
+#include <mutex>
 
 #include "model/actor.hpp"
 #include "model/names.hpp"

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <mutex>
 #include <vector>
 
@@ -38,7 +37,7 @@ class thread_condition {
 public:
     void wait(std::unique_lock<thread_mutex>& held) { static_cast<void>(sleep(held, false)); }
     template <class Time>
-    std::cv_status wait_until(std::unique_lock<thread_mutex>& held, Time) {
+    bool wait_until(std::unique_lock<thread_mutex>& held, Time) {
         return sleep(held, true);
     }
     void notify_one() {
@@ -57,7 +56,8 @@ private:
         bool notified = false;  // plain: it orders nothing, and is set within an operation
     };
 
-    std::cv_status sleep(std::unique_lock<thread_mutex>& held, bool has_deadline) {
+    // Whether it was notified before the time passed.
+    bool sleep(std::unique_lock<thread_mutex>& held, bool has_deadline) {
         sleeper me;
         touch();
         sleepers_.push_back(&me);
@@ -69,7 +69,7 @@ private:
         std::erase(sleepers_, &me);
         const bool late = has_deadline && time_has_passed.load(std::memory_order_relaxed);
         held.lock();
-        return late ? std::cv_status::timeout : std::cv_status::no_timeout;
+        return !late;
     }
     void notify_first() {
         sleeper& s = *sleepers_.front();

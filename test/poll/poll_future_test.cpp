@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <array>
+#include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 

@@ -5,12 +5,12 @@
 #include <pty.h>
 #include <unistd.h>
 
-#include <iterator>
-#include <span>
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <thread>

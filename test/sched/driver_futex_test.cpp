@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <memory>
 #include <thread>
 
 #include "test/support/readable.hpp"

@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>

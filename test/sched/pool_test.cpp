@@ -5,9 +5,9 @@
 #include <sched.h>
 #include <time.h>
 
-#include <mutex>
 #include <atomic>
 #include <latch>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <atomic>
 #include <chrono>
 #include <latch>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>

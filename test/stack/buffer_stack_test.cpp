@@ -1,8 +1,8 @@
-#include <span>
-
 #include "weft/stack/buffer_stack.hpp"
 
 #include <gtest/gtest.h>
+
+#include <span>
 
 namespace weft {
 namespace {

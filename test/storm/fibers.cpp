@@ -2,10 +2,10 @@
 // deadlines and are killed with their loop. Every frame of them is destroyed, once; each local that
 // was made is too; the nursery of a tree waits for all of it, and what leaves it is an error that
 // was thrown in it.
-#include <mutex>
 #include <atomic>
 #include <chrono>
 #include <list>
+#include <mutex>
 #include <optional>
 
 #include "test/storm/storm.hpp"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "test/support/agents.hpp"

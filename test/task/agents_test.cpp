@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "test/task/on_loop.hpp"
 #include "weft/sync/auto_reset_event.hpp"
 #include "weft/task/event_source.hpp"

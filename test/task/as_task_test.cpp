@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <variant>
 #include <functional>
 #include <memory>
+#include <system_error>
+#include <variant>
 
 #include "test/task/agents.hpp"
 #include "test/task/on_loop.hpp"

@@ -3,8 +3,10 @@
 // waiter started has ended by then. R-26
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "test/task/on_loop.hpp"
 #include "weft/fiber/nursery.hpp"

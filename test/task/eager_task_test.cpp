@@ -1,8 +1,10 @@
-#include <optional>
-
 #include "weft/task/eager_task.hpp"
 
 #include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
 
 #include "test/task/on_loop.hpp"
 #include "weft/task/sync_wait.hpp"

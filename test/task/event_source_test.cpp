@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "test/support/stops_in_copy.hpp"
 #include "test/task/on_loop.hpp"

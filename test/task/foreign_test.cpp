@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "test/task/agents.hpp"

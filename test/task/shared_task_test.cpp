@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "test/support/allocation_fails.hpp"
 #include "test/task/on_loop.hpp"

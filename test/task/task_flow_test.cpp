@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "test/task/on_loop.hpp"
 

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <variant>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "test/task/on_loop.hpp"
 #include "weft/fiber/spawn.hpp"

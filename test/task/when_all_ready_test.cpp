@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <tuple>
+#include <exception>
 #include <memory>
 #include <stdexcept>
+#include <tuple>
+#include <vector>
 
 #include "test/task/on_loop.hpp"
 #include "weft/task/with_deadline.hpp"

@@ -2,13 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <variant>
-#include <optional>
-#include <tuple>
+#include <chrono>
 #include <ctime>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <variant>
+#include <vector>
 
 #include "test/support/nothing_spare.hpp"
 #include "test/support/slow.hpp"

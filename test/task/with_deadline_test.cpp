@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <system_error>
 
 #include "test/task/on_loop.hpp"
 #include "weft/fiber/fiber.hpp"

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "test/task/on_loop.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/task/sync_wait.hpp"

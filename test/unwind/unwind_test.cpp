@@ -4,12 +4,12 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 
-#include <iterator>
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <stdexcept>

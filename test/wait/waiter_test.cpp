@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
-#include <mutex>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <stdexcept>

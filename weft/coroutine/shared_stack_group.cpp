@@ -335,8 +335,8 @@ void refuse_shared_frame(const control& c, std::source_location caller) {
 }  // namespace detail
 
 shared_stack_group::shared_stack_group(std::size_t stack_count, std::size_t stack_bytes)
-    : group_(std::make_unique<detail::shared_group>(stack_count == 0 ? 1 : stack_count,
-                                                    stack_bytes)) {}
+    : group_(detail::make_owned<detail::shared_group>(stack_count == 0 ? 1 : stack_count,
+                                                      stack_bytes)) {}
 
 shared_stack_group::~shared_stack_group() {
     if (group_->seats.taken() != 0)

@@ -40,8 +40,8 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 
+#include "weft/base/detail/owned.hpp"
 #include "weft/stack/stack.hpp"
 
 namespace weft {
@@ -73,7 +73,7 @@ public:
 
 private:
     friend detail::shared_group& detail::group_of(shared_stack_group&) noexcept;
-    std::unique_ptr<detail::shared_group> group_;
+    detail::owned<detail::shared_group> group_;
 };
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <memory>
 
 #include "weft/coroutine/detail/shared_slot.hpp"
 #include "weft/wait/shield.hpp"
@@ -141,7 +142,7 @@ fiber_core::~fiber_core() {
         std::destroy_at(&own_error);
 }
 
-void fiber_core::become_child(std::unique_ptr<scope_member> m) noexcept {
+void fiber_core::become_child(owned<scope_member> m) noexcept {
     std::destroy_at(&own_error);
     std::construct_at(&member, std::move(m));
     is_child = true;

@@ -27,12 +27,12 @@
 #include <coroutine>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <source_location>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/owned.hpp"
 #include "weft/fiber/detail/fiber_body.hpp"
 #include "weft/fiber/detail/fiber_core.hpp"
 #include "weft/wait/await.hpp"
@@ -162,7 +162,7 @@ private:
     template <class F>
     static detail::fiber_core* make(F&& f, const fiber_options& options) {
         static_assert(detail::runs_in_a_fiber<std::invoke_result_t<std::decay_t<F>>>());
-        auto core = std::make_unique<detail::fiber_core>();
+        auto core = detail::make_owned<detail::fiber_core>();
         core->set_body(detail::fiber_body<std::decay_t<F>>(std::forward<F>(f)),
                        {.name = options.name,
                         .stack_bytes = options.stack_bytes,

@@ -14,11 +14,11 @@
 #pragma once
 
 #include <exception>
-#include <memory>
 #include <source_location>
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/owned.hpp"
 #include "weft/fiber/spawn.hpp"
 #include "weft/wait/nursery.hpp"
 
@@ -112,7 +112,7 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
         options, caller);
     fiber_handle<T> handle(detail::core_taken_from(made), std::move(value));
     detail::fiber_core* const core = handle.core_;
-    core->become_child(std::make_unique<scope_member>(*core));
+    core->become_child(detail::make_owned<scope_member>(*core));
     core->home = core->target->fixed_executor();  // no other thread has a reference yet
     n.add_child(*core->member);
     core->begin(at_once);

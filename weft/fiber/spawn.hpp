@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "weft/base/detail/invoke.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/fiber/fiber.hpp"
 
 namespace weft {
@@ -28,7 +29,7 @@ struct returned {
     void keep(F&& f) {
         if constexpr (std::is_reference_v<T>) {
             T&& r = detail::invoke(std::forward<F>(f));
-            value.emplace(std::addressof(r));
+            value.emplace(detail::address_of(r));
         } else {
             value.emplace(detail::invoke(std::forward<F>(f)));
         }

@@ -1,6 +1,7 @@
 #include "weft/future/detail/group.hpp"
 
 #include <algorithm>
+#include <memory>
 
 namespace weft::detail {
 

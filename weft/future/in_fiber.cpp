@@ -1,5 +1,6 @@
 #include "weft/future/detail/in_fiber.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "weft/base/detail/tls.hpp"

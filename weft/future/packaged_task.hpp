@@ -12,12 +12,12 @@
 #pragma once
 
 #include <concepts>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "weft/base/detail/caught_exception.hpp"
 #include "weft/base/detail/invoke.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/future/promise.hpp"
 
 namespace weft {
@@ -49,7 +49,7 @@ class packaged_task<R(Args...)> {
             });
         }
         static void destroy(function& self) noexcept {
-            std::destroy_at(static_cast<block*>(&self));
+            detail::destroy_at(static_cast<block*>(&self));
         }
         static void dispose(detail::frame* f) noexcept {
             core& c = core::of(f);

@@ -19,6 +19,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/base/detail/min_max.hpp"
 #include "weft/future/future.hpp"
 #include "weft/wait/wait_queue.hpp"
@@ -72,7 +73,7 @@ private:
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
         if (c.references.load(std::memory_order_relaxed) != 0) return drop_forwarding(c);
-        std::destroy_at(&shared_part::of<T>(c));
+        detail::destroy_at(&shared_part::of<T>(c));
         destroy_outcome<T>(c);
         release_block(c, bytes, alignment);
     }

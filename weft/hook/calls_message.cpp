@@ -3,11 +3,11 @@
 // tries again and again, less and less often: a message that is taken therefore always has a fiber
 // that is there to receive it.
 
-#include <iterator>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
 #include <span>
 
 #include "weft/hook/detail/calls.hpp"

@@ -1,9 +1,9 @@
 #include "weft/hook/detail/several.hpp"
 
-#include <span>
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <span>
 
 #include "weft/base/detail/block_cache.hpp"
 #include "weft/hook/detail/cancellation.hpp"

@@ -3,8 +3,8 @@
 
 #include "weft/hook/detail/symbols.hpp"
 
-#include <span>
 #include <cstdarg>
+#include <span>
 #include <type_traits>
 
 #include "weft/hook/detail/calls.hpp"

@@ -1,6 +1,7 @@
 #include "weft/io/detail/connect_by_name.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <optional>
 

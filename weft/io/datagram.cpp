@@ -1,7 +1,7 @@
 #include "weft/io/datagram.hpp"
 
-#include <span>
 #include <algorithm>
+#include <span>
 
 namespace weft::detail {
 

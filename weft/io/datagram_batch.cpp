@@ -5,11 +5,11 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include <span>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 namespace weft::detail {
 namespace {

@@ -34,6 +34,7 @@ void dns_query::cancel() noexcept {}
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <memory>
 #include <new>
 
 #include "weft/io/detail/descriptor.hpp"

@@ -2,11 +2,11 @@
 
 #include <poll.h>
 
-#include <mutex>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <mutex>
 #include <new>
 
 #include "weft/io/detail/descriptor.hpp"

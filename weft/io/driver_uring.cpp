@@ -26,6 +26,7 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "weft/base/assert.hpp"

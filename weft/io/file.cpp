@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <memory>
 #include <new>
 
 #include "weft/io/detail/c_string.hpp"

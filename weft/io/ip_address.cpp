@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 #include <net/if.h>
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 

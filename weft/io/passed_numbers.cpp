@@ -1,9 +1,9 @@
 #include "weft/io/passed_numbers.hpp"
 
-#include <span>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include "weft/base/errc.hpp"
 

@@ -5,12 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <span>
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "weft/base/errc.hpp"

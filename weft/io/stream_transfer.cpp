@@ -1,5 +1,7 @@
 #include "weft/io/detail/stream_transfer.hpp"
 
+#include <memory>
+
 #include "weft/base/errc.hpp"
 
 namespace weft::detail {

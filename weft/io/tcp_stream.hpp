@@ -7,9 +7,10 @@
 // Small writes are sent at once (TCP_NODELAY); with set_no_delay(false) the system gathers them.
 #pragma once
 
-#include <string_view>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <string_view>
 
 #include "weft/io/detail/connect_by_name.hpp"
 #include "weft/io/stream_halves.hpp"

@@ -5,10 +5,11 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <iterator>
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <new>
 

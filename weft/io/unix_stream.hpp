@@ -7,6 +7,7 @@
 // A path remains when its listener is gone; bind() fails on a path that exists (address_in_use).
 #pragma once
 
+#include <memory>
 #include <span>
 #include <utility>
 

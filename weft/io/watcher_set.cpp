@@ -1,6 +1,7 @@
 #include "weft/io/detail/watcher_set.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace weft::detail {

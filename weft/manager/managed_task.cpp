@@ -1,5 +1,7 @@
 #include "weft/manager/detail/managed_task.hpp"
 
+#include <memory>
+
 #include "weft/fiber/fiber.hpp"
 #include "weft/manager/detail/managed_coroutine.hpp"
 #include "weft/manager/detail/managed_fiber.hpp"

@@ -1,5 +1,6 @@
 #include "weft/manager/detail/reply_table.hpp"
 
+#include <memory>
 #include <mutex>
 #include <utility>
 

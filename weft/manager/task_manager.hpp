@@ -39,6 +39,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <utility>

@@ -1,8 +1,9 @@
 #include "weft/manager/detail/task_table.hpp"
 
-#include <mutex>
 #include <algorithm>
 #include <bit>
+#include <memory>
+#include <mutex>
 
 #include "weft/base/errc.hpp"
 

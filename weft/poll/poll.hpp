@@ -8,10 +8,11 @@
 #pragma once
 
 #include <concepts>
-#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
+
+#include "weft/base/detail/lifetime.hpp"
 
 namespace weft {
 
@@ -45,13 +46,13 @@ public:
     object& operator*() & noexcept { return get(*value_); }
     const object& operator*() const& noexcept { return get(*value_); }
     T&& operator*() && noexcept { return static_cast<T&&>(get(*value_)); }
-    object* operator->() noexcept { return std::addressof(get(*value_)); }
-    const object* operator->() const noexcept { return std::addressof(get(*value_)); }
+    object* operator->() noexcept { return detail::address_of(get(*value_)); }
+    const object* operator->() const noexcept { return detail::address_of(get(*value_)); }
 
     template <class... V>
     void emplace(V&&... value) {
         if constexpr (std::is_reference_v<T>)
-            value_.emplace(std::addressof(value)...);
+            value_.emplace(detail::address_of(value)...);
         else
             value_.emplace(std::forward<V>(value)...);
     }

@@ -39,9 +39,9 @@
 // keeps its poll_future off that stack. T is stored inside; boxed.hpp stores a T elsewhere.
 #pragma once
 
-#include <exception>
 #include <concepts>
-#include <memory>
+#include <exception>
+#include <system_error>
 #include <type_traits>
 
 #include "weft/base/detail/caught_exception.hpp"

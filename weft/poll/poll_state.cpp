@@ -1,5 +1,7 @@
 #include "weft/poll/detail/poll_state.hpp"
 
+#include <atomic>
+
 #include "weft/base/assert.hpp"
 
 namespace weft::detail {

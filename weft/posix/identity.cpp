@@ -1,6 +1,6 @@
-#include <mutex>
-
 #include "weft/posix/detail/identity.hpp"
+
+#include <mutex>
 
 namespace weft::detail {
 namespace {

@@ -1,8 +1,7 @@
 #include "weft/sched/blocking.hpp"
 
-#include <condition_variable>
-#include <mutex>
 #include <cstddef>
+#include <mutex>
 #include <new>
 
 #include "weft/sched/detail/detached_thread.hpp"
@@ -110,9 +109,9 @@ void blocking_pool::work() noexcept {
         }
         if (ending_) break;
         ++idle_count_;
-        const auto how = more_.wait_until(held, after(steady_now(), options_.idle_time));
+        const bool in_time = more_.wait_until(held, after(steady_now(), options_.idle_time));
         --idle_count_;
-        if (how == std::cv_status::timeout && queue_.empty()) break;
+        if (!in_time && queue_.empty()) break;
     }
     --thread_count_;
     less_.notify_all();  // under the lock: the pool may be gone afterwards

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <condition_variable>
 #include <mutex>
 #include <utility>
 
@@ -20,8 +19,7 @@ bool driver_futex::wait(time_point until) noexcept {
     while (!wake_) {
         if (until == never) {
             woken_.wait(held);
-        } else if (steady_now() >= until ||
-                   woken_.wait_until(held, until) == std::cv_status::timeout) {
+        } else if (steady_now() >= until || !woken_.wait_until(held, until)) {
             break;
         }
     }

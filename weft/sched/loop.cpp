@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "weft/base/detail/atomic.hpp"
 #include "weft/base/detail/release_unused.hpp"

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <barrier>
+#include <memory>
 #include <optional>
 #include <thread>
 

@@ -1,6 +1,7 @@
 #include "weft/sched/strand.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <optional>
 

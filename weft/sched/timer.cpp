@@ -1,6 +1,7 @@
 #include "weft/sched/timer.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "weft/wait/await.hpp"

@@ -1,9 +1,10 @@
 #include "weft/sched/watchdog.hpp"
 
-#include <thread>
-#include <mutex>
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "weft/base/detail/line.hpp"

@@ -1,9 +1,9 @@
 #include "weft/stack/detail/pool_core.hpp"
 
-#include <span>
-#include <mutex>
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <span>
 
 #include "weft/base/assert.hpp"
 #include "weft/stack/detail/asan_stack.hpp"

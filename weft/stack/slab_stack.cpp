@@ -1,9 +1,9 @@
 #include "weft/stack/slab_stack.hpp"
 
-#include <span>
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <span>
 
 #include "weft/base/assert.hpp"
 #include "weft/stack/detail/asan_stack.hpp"

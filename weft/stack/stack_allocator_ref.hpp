@@ -10,9 +10,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <type_traits>
 
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/stack/stack.hpp"
 
 namespace weft {
@@ -35,7 +35,7 @@ public:
         if constexpr (requires { a.source(); })
             *this = a.source();
         else
-            *this = stack_allocator_ref(std::addressof(a), verbs_of<A>);
+            *this = stack_allocator_ref(detail::address_of(a), verbs_of<A>);
     }
 
     constexpr stack_allocator_ref(void* allocator, const verbs& v) noexcept

@@ -1,8 +1,8 @@
 #include "weft/sync/detail/select_core.hpp"
 
-#include <span>
 #include <algorithm>
 #include <functional>
+#include <span>
 
 #include "weft/wait/wait_queue.hpp"
 

@@ -22,13 +22,13 @@
 #include <coroutine>
 #include <exception>
 #include <iterator>
-#include <memory>
 #include <source_location>
 #include <type_traits>
 #include <utility>
 
 #include "weft/base/assert.hpp"
 #include "weft/base/detail/caught_exception.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/task/detail/frame_memory.hpp"
 #include "weft/task/detail/transfer.hpp"
 
@@ -74,13 +74,13 @@ public:
     }
 
     handing_back yield_value(value& v) noexcept {
-        yielded = std::addressof(v);
+        yielded = detail::address_of(v);
         return {};
     }
     handing_back yield_value(value&& v) noexcept
         requires(!std::is_lvalue_reference_v<T>)
     {
-        yielded = std::addressof(v);
+        yielded = detail::address_of(v);
         return {};
     }
 

@@ -19,6 +19,7 @@
 // Model: test/model/shared_task_test.cpp
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <type_traits>
 #include <utility>

@@ -1,5 +1,7 @@
 #include "weft/task/detail/task_flow.hpp"
 
+#include <atomic>
+#include <exception>
 #include <mutex>
 
 #include "weft/base/detail/id_batch.hpp"

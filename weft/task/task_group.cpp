@@ -1,6 +1,7 @@
-#include <span>
-
 #include "weft/task/detail/task_group.hpp"
+
+#include <exception>
+#include <span>
 
 namespace weft::detail {
 

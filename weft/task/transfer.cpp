@@ -1,6 +1,7 @@
 #include "weft/task/detail/transfer.hpp"
 
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <thread>

@@ -17,6 +17,10 @@
 // once, and no wait begins.
 #pragma once
 
+#include <limits>
+#include <tuple>
+#include <vector>
+
 #include "weft/task/detail/task_group.hpp"
 
 namespace weft {

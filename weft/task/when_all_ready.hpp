@@ -14,7 +14,10 @@
 // Of no argument, or of an empty range, the result is there at once.
 #pragma once
 
+#include <exception>
+#include <tuple>
 #include <variant>
+#include <vector>
 
 #include "weft/task/when_all.hpp"
 

@@ -1,7 +1,8 @@
 #include "weft/task/when_any.hpp"
 
-#include <span>
 #include <algorithm>
+#include <span>
+#include <vector>
 
 namespace weft::detail {
 

@@ -10,6 +10,12 @@
 // lost.
 #pragma once
 
+#include <array>
+#include <span>
+#include <tuple>
+#include <variant>
+#include <vector>
+
 #include "weft/task/detail/task_group.hpp"
 #include "weft/wait/when_any_result.hpp"
 

@@ -19,7 +19,6 @@
 
 #include <coroutine>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <source_location>
 #include <type_traits>
@@ -27,6 +26,8 @@
 
 #include "weft/base/detail/block_cache.hpp"
 #include "weft/base/detail/caught_exception.hpp"
+#include "weft/base/detail/lifetime.hpp"
+#include "weft/base/detail/owned.hpp"
 #include "weft/wait/awaitable.hpp"
 #include "weft/wait/detail/off_stack.hpp"
 #include "weft/wait/operation.hpp"
@@ -97,7 +98,7 @@ struct moved_wait {
 template <class Op, class... Args>
 WEFT_NOINLINE auto block_apart(flow& f, std::source_location caller, Args... args)
     -> decltype(std::declval<Op&>().take(nullptr, wait_status::woken)) {
-    const auto there = std::make_unique<boxed_in_cache<moved_wait<Op>>>(f, args...);
+    const auto there = make_owned<boxed_in_cache<moved_wait<Op>>>(f, args...);
     Op& op = there->value.op;
     if (ready_to_block(op, caller)) return op.take(nullptr, wait_status::woken);
     return block_with_in_place(there->value.by, op);
@@ -109,17 +110,17 @@ template <class Op>
 WEFT_NOINLINE auto block_off_stack(Op& op, flow& f, std::source_location caller)
     -> decltype(op.take(nullptr, wait_status::woken)) {
     if constexpr (std::is_move_constructible_v<Op>) {
-        if (f.kind->has_on_stack(f, std::addressof(op))) {
-            const auto there = std::make_unique<boxed_in_cache<moved_wait<Op>>>(f, std::move(op));
+        if (f.kind->has_on_stack(f, detail::address_of(op))) {
+            const auto there = make_owned<boxed_in_cache<moved_wait<Op>>>(f, std::move(op));
             Op& moved = there->value.op;
             if (ready_to_block(moved, caller)) return moved.take(nullptr, wait_status::woken);
             return block_with(there->value.by, moved);
         }
-    } else if (f.kind->has_on_stack(f, std::addressof(op))) {
+    } else if (f.kind->has_on_stack(f, detail::address_of(op))) {
         fail("an operation that cannot be moved is awaited on a shared stack", f.info(), caller);
     }
     if (ready_to_block(op, caller)) return op.take(nullptr, wait_status::woken);
-    const auto there = std::make_unique<boxed_in_cache<plain_wait<Op>>>(f);
+    const auto there = make_owned<boxed_in_cache<plain_wait<Op>>>(f);
     return block_with(there->value, op);
 }
 
@@ -203,7 +204,7 @@ public:
     template <class U>
     void set(U&& u) {
         if constexpr (std::is_reference_v<T>)
-            value_.emplace(std::addressof(u));
+            value_.emplace(detail::address_of(u));
         else
             value_.emplace(std::forward<U>(u));
     }
@@ -352,7 +353,7 @@ decltype(auto) await(A&& a, std::source_location caller = std::source_location::
     } else {
         flow& f = detail::blocking_flow(caller);
         const detail::unwinding_shield until_it_is_through(f);
-        if (detail::is_on_shared_stack(std::addressof(a))) [[unlikely]]
+        if (detail::is_on_shared_stack(detail::address_of(a))) [[unlikely]]
             return detail::await_off_stack(std::forward<A>(a), f, caller);
         return detail::adapter_to(std::forward<A>(a)).wait(f);
     }

@@ -39,12 +39,12 @@
 
 #include <concepts>
 #include <coroutine>
-#include <memory>
 #include <source_location>
 #include <type_traits>
 #include <utility>
 
 #include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/wait/detail/thread_executor.hpp"
 #include "weft/wait/runnable.hpp"
 #include "weft/wait/stopped.hpp"
@@ -147,7 +147,7 @@ public:
     operation_awaiter(const operation_awaiter&) = delete;
     operation_awaiter& operator=(const operation_awaiter&) = delete;
     ~operation_awaiter() {
-        if (waits_) std::destroy_at(&waiter_);
+        if (waits_) detail::destroy_at(&waiter_);
     }
 
     bool await_ready(std::source_location caller = std::source_location::current()) {
@@ -171,9 +171,9 @@ private:
     template <class Home>
     void make_waiter(Home& home, std::coroutine_handle<> h) noexcept {
         if constexpr (repeated<Op>) {
-            std::construct_at(&waiter_, home, op_, h);
+            detail::construct_at(&waiter_, home, op_, h);
         } else {
-            std::construct_at(&waiter_, home);
+            detail::construct_at(&waiter_, home);
             waiter_.handle = h;
         }
         waits_ = true;
@@ -195,7 +195,7 @@ public:
     operation_awaiter& operator=(const operation_awaiter&) = delete;
     ~operation_awaiter() {
         if (wait_ == nullptr) return;
-        std::destroy_at(wait_);
+        detail::destroy_at(wait_);
         block_cache::release(wait_, sizeof(wait));
     }
 
@@ -238,7 +238,7 @@ private:
         wait(Home& at, Op&, std::coroutine_handle<> h) noexcept : by(at) {
             by.handle = h;
         }
-        ~wait() { std::destroy_at(&by); }
+        ~wait() { detail::destroy_at(&by); }
     };
     static_assert(sizeof(wait) <= block_cache::maximum_block_bytes &&
                   alignof(wait) <= block_cache::alignment);

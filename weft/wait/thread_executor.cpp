@@ -1,6 +1,5 @@
 #include "weft/wait/detail/thread_executor.hpp"
 
-#include <condition_variable>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -100,7 +99,7 @@ runnable* thread_executor::take() noexcept {
     while (queue_.empty()) {
         if (until == never)
             posted_.wait(held);
-        else if (posted_.wait_until(held, until) == std::cv_status::timeout)
+        else if (!posted_.wait_until(held, until))
             break;
     }
     return queue_.pop_front();

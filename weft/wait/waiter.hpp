@@ -30,7 +30,6 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
 #include <type_traits>
 
 #include "weft/base/detail/list.hpp"

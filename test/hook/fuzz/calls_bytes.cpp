@@ -1,13 +1,13 @@
 // Bytes in and out.
 
-#include <span>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <span>
 
 #include "test/hook/fuzz/tables.hpp"
 

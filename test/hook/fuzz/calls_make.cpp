@@ -1,8 +1,5 @@
 // Where descriptors come from.
 
-#include <cstdlib>
-#include <span>
-
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pty.h>
@@ -18,6 +15,9 @@
 #include <sys/un.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include <cstdlib>
+#include <span>
 
 #include "test/hook/fuzz/tables.hpp"
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <memory>
 
 #include "test/hook/fuzz/tables.hpp"
 

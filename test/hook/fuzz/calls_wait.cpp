@@ -5,6 +5,8 @@
 #include <semaphore.h>
 #include <time.h>
 
+#include <memory>
+
 #include "test/hook/fuzz/tables.hpp"
 
 namespace weft::testing::fuzz {

@@ -1,8 +1,8 @@
 #include "test/hook/fuzz/program.hpp"
 
-#include <optional>
-#include <array>
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "test/storm/storm.hpp"
 

@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <iterator>
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
+#include <iterator>
 #include <list>
 #include <memory>
 #include <thread>

@@ -27,9 +27,10 @@
 // thread_locals too (these use the depot directly once the thread's lists are gone), but not in a
 // signal handler.
 //
-// What an idle program does not use is returned, a little at a time (base/detail/release_unused.hpp): a
-// thread's blocks to the depot, those of the depot each to its chunk, and a chunk of which no block
-// is out to the system. Only there is anything counted for each block.
+// What an idle program does not use is returned, a little at a time
+// (base/detail/release_unused.hpp): a thread's blocks to the depot, those of the depot each to its
+// chunk, and a chunk of which no block is out to the system. Only there is anything counted for
+// each block.
 //
 // A thread has room for as many spare blocks as it came to fetch from the depot. A batch for which
 // there is no room goes to the depot, and takes as much room away. So blocks that come and go stay

@@ -8,8 +8,9 @@
 //      0  free  --lock-->  1  held  --another comes-->  2  held, and threads may sleep
 //      ^------------------ unlock; from 2 it wakes one -----------------'
 //
-// The interface is that of std's own, as far as weft needs it. Neither has a constructor that runs
-// or a destructor that does anything, so that both serve while statics are made and destroyed.
+// The interface is that of std's own, as far as weft needs it, but that a wait with a time returns
+// a bool: <condition_variable> is not read. Neither has a constructor that runs or a destructor
+// that does anything, so that both serve while statics are made and destroyed.
 //
 //   weft::system_mutex lock;
 //   weft::system_condition changed;
@@ -27,7 +28,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 
@@ -99,7 +99,8 @@ public:
     condition_of_system& operator=(const condition_of_system&) = delete;
 
     void wait(std::unique_lock<mutex>& held) noexcept { wait_until(held, never); }
-    std::cv_status wait_until(std::unique_lock<mutex>& held, time_point until) noexcept {
+    // Whether it was notified, or woke for no reason, before the time.
+    bool wait_until(std::unique_lock<mutex>& held, time_point until) noexcept {
         // Relaxed, both: the awaited condition is changed under the lock, which the caller has.
         sleepers_.fetch_add(1, std::memory_order_relaxed);
         const std::uint32_t seen = turn_.load(std::memory_order_relaxed);
@@ -107,7 +108,7 @@ public:
         const bool in_time = sleep_on(turn_, seen, until);
         held.lock();
         sleepers_.fetch_sub(1, std::memory_order_relaxed);
-        return in_time ? std::cv_status::no_timeout : std::cv_status::timeout;
+        return in_time;
     }
     void notify_one() noexcept { notify(1); }
     void notify_all() noexcept { notify(1 << 30); }

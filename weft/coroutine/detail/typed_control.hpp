@@ -6,7 +6,6 @@
 // between the two ends.
 #pragma once
 
-#include <memory>
 #include <new>
 #include <optional>
 #include <type_traits>

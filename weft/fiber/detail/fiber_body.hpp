@@ -17,13 +17,13 @@
 // Model: none, it is one flow's.
 #pragma once
 
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 #include "weft/base/detail/block_cache.hpp"
 #include "weft/base/detail/invoke.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/fiber/detail/fiber_core.hpp"
 
@@ -39,7 +39,7 @@ public:
     function_apart& operator=(function_apart&&) = delete;
     WEFT_ALWAYS_INLINE ~function_apart() {
         if (at_ == nullptr) return;
-        std::destroy_at(at_);
+        detail::destroy_at(at_);
         block_cache::release(at_, sizeof(F), alignof(F));
     }
     F& get() noexcept { return *at_; }

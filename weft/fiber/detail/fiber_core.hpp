@@ -23,9 +23,9 @@
 
 #include <atomic>
 #include <exception>
-#include <memory>
 #include <string_view>
 
+#include "weft/base/detail/owned.hpp"
 #include "weft/coroutine/coroutine.hpp"
 #include "weft/wait/detail/end_queue.hpp"
 #include "weft/wait/detail/scope.hpp"
@@ -75,8 +75,8 @@ struct fiber_core : frame, flow {
         fiber_locals* locals;
     };
     union {
-        std::exception_ptr own_error{};        // the exception that left its function
-        std::unique_ptr<scope_member> member;  // is_child: has the error
+        std::exception_ptr own_error{};  // the exception that left its function
+        owned<scope_member> member;      // is_child: has the error
     };
 
     fiber_core() noexcept;
@@ -109,7 +109,7 @@ struct fiber_core : frame, flow {
     }
     std::exception_ptr& error() noexcept { return is_child ? member->error : own_error; }
     // Before its start.
-    void become_child(std::unique_ptr<scope_member> m) noexcept;
+    void become_child(owned<scope_member> m) noexcept;
 
     // Precondition: its target is set, and exists.
     void begin(bool at_once);

@@ -6,8 +6,8 @@
 // the outcome of another core.
 #pragma once
 
-#include <exception>
 #include <concepts>
+#include <exception>
 #include <utility>
 
 #include "weft/base/detail/invoke.hpp"

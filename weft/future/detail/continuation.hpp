@@ -10,10 +10,10 @@
 // A Way calls the function, and a Body stores the result (body.hpp).
 #pragma once
 
-#include <memory>
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/base/detail/min_max.hpp"
 #include "weft/future/detail/body.hpp"
 
@@ -24,7 +24,7 @@ template <class X>
 X taken_out(X& x) {
     struct at_end {
         X& x;
-        ~at_end() { std::destroy_at(&x); }
+        ~at_end() { detail::destroy_at(&x); }
     } const destroys{x};
     return std::move(x);
 }
@@ -124,7 +124,7 @@ private:
     static void ended(void* c) noexcept { static_cast<future_core*>(c)->finish(); }
     static void refused(future_core& c) noexcept {
         if (!c.begin()) return discard(c, false);
-        std::destroy_at(&in(c));
+        detail::destroy_at(&in(c));
         put_no_memory(c);
         c.finish();
     }
@@ -133,7 +133,7 @@ private:
         release_block(c, place.bytes, place.alignment);
     }
     static void discard(future_core& c, bool ours) noexcept {
-        std::destroy_at(&in(c));
+        detail::destroy_at(&in(c));
         if (ours)
             drop(c);
         else
@@ -184,7 +184,7 @@ private:
     static void turn(future_core& c) {
         if (!c.begin()) return discard(c, false);
         if (!Body::takes_failure && !follow_part::of(c).up->has_value()) {
-            std::destroy_at(&in(c));
+            detail::destroy_at(&in(c));
             future_core& up = take_up(c);
             Source::pass_failure(up, c);
             release(&up);
@@ -201,14 +201,14 @@ private:
     static void ended(void* c) noexcept { static_cast<future_core*>(c)->finish(); }
     static void refused(future_core& c) noexcept {
         if (!c.begin()) return discard(c, false);
-        std::destroy_at(&in(c));
+        detail::destroy_at(&in(c));
         future_core& up = take_up(c);
         put_no_memory(c);
         release(&up);
         c.finish();
     }
     static void discard(future_core& c, bool ours) noexcept {
-        std::destroy_at(&in(c));
+        detail::destroy_at(&in(c));
         if (!ours) return release(&c);  // K3: release() releases up too
         future_core& up = take_up(c);
         drop(c);

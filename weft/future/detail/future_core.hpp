@@ -33,11 +33,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <new>
 #include <system_error>
 
 #include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/future/detail/future_state.hpp"
 #include "weft/wait/executor.hpp"
 #include "weft/wait/flow.hpp"
@@ -175,7 +175,7 @@ static_assert(WEFT_MODEL || sizeof(future_core) == 48);
 
 // Destroys a core without references, and releases its block.
 inline void release_block(future_core& c, std::size_t bytes, std::size_t alignment) noexcept {
-    std::destroy_at(&c);
+    detail::destroy_at(&c);
     block_cache::release(&c, bytes, alignment);
 }
 

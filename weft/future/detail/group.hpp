@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/future/detail/multi_source_core.hpp"
 #include "weft/future/detail/outcome.hpp"
@@ -130,7 +131,7 @@ private:
         inside& self = in(c);
         if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last release()
             destroy_outcome<result>(c);
-            std::destroy_at(&self);
+            detail::destroy_at(&self);
             release_block(c, bytes, alignment);
             return;
         }

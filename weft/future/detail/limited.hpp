@@ -10,6 +10,7 @@
 
 #include <utility>
 
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/future/detail/multi_source_core.hpp"
 #include "weft/future/detail/outcome.hpp"
 #include "weft/stop/detail/stop_node.hpp"
@@ -88,7 +89,7 @@ private:
         if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last release()
             future_core* const up = self.up;
             destroy_outcome<T>(c);
-            std::destroy_at(&self);
+            detail::destroy_at(&self);
             release_block(c, bytes, alignment);
             return release(up);
         }

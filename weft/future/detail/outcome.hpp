@@ -3,14 +3,14 @@
 //      future_core | failure, or stored_t<T> aligned as it needs
 #pragma once
 
-#include <new>
 #include <exception>
-#include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "weft/base/detail/caught_exception.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/base/detail/min_max.hpp"
 #include "weft/future/detail/future_core.hpp"
 #include "weft/wait/stopped.hpp"
@@ -30,11 +30,10 @@ constexpr std::size_t aligned(std::size_t bytes, std::size_t alignment) noexcept
 template <class T>
 inline constexpr std::size_t outcome_offset = aligned(sizeof(future_core), alignof(stored_t<T>));
 template <class T>
-inline constexpr std::size_t outcome_end = max_of(
-    outcome_offset<T> + sizeof(stored_t<T>), sizeof(future_core) + sizeof(failure_room));
+inline constexpr std::size_t outcome_end =
+    max_of(outcome_offset<T> + sizeof(stored_t<T>), sizeof(future_core) + sizeof(failure_room));
 template <class T>
-inline constexpr std::size_t outcome_alignment =
-    max_of(alignof(stored_t<T>), alignof(future_core));
+inline constexpr std::size_t outcome_alignment = max_of(alignof(stored_t<T>), alignof(future_core));
 
 template <class X>
 X& in_room(future_core& c, std::size_t offset) noexcept {
@@ -51,7 +50,7 @@ template <class T, class... V>
 void put_value(future_core& c, V&&... v) {
     void* const place = &value_of<T>(c);
     if constexpr (std::is_reference_v<T>)
-        ::new (place) stored_t<T>(std::addressof(v)...);
+        ::new (place) stored_t<T>(detail::address_of(v)...);
     else
         ::new (place) stored_t<T>(std::forward<V>(v)...);
     c.kind = outcome_kind::value;
@@ -115,7 +114,7 @@ void move_outcome(future_core& from, future_core& to) noexcept {
 template <class T>
 void destroy_outcome(future_core& c) noexcept {
     if (c.has_value())
-        std::destroy_at(&value_of<T>(c));
+        detail::destroy_at(&value_of<T>(c));
     else
         c.destroy_failure();
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "weft/base/detail/invoke.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/future/detail/continuation.hpp"
 #include "weft/future/detail/multi_source_core.hpp"
 #include "weft/future/poll_event.hpp"
@@ -178,7 +179,7 @@ private:
         inside& self = in(c);
         if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last release()
             destroy_outcome<T>(c);
-            std::destroy_at(&self);
+            detail::destroy_at(&self);
             release_block(c, bytes, alignment);
             return;
         }

@@ -26,10 +26,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 
 #include "weft/base/clock.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/hook/detail/parking_line.hpp"
 
 namespace weft::detail {
@@ -87,7 +87,7 @@ bool unpark_first(const void* address, handover give, void* of) noexcept;
 
 template <class F>
 void* address_of(F& f) noexcept {
-    return const_cast<std::remove_const_t<F>*>(std::addressof(f));
+    return const_cast<std::remove_const_t<F>*>(detail::address_of(f));
 }
 
 }  // namespace lot

@@ -26,12 +26,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/base/result.hpp"
 #include "weft/io/detail/io_operation.hpp"
@@ -51,10 +51,10 @@ struct transfer_room {
 
     void make_node(waiter& w) noexcept {
         by = line;
-        std::construct_at(&node)->owner = &w;
+        detail::construct_at(&node)->owner = &w;
     }
     void leave_line() noexcept {
-        if (by == line) std::destroy_at(&node);
+        if (by == line) detail::destroy_at(&node);
     }
 
     union {

@@ -4,8 +4,9 @@
 // as one of them, as a fiber's handle does.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <new>
+#include <optional>
 #include <source_location>
 
 #include "weft/fiber/detail/fiber_body.hpp"

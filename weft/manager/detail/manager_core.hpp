@@ -11,8 +11,8 @@
 // Model: test/model/live_count_test.cpp, test/model/task_table_test.cpp
 #pragma once
 
-#include <vector>
 #include <source_location>
+#include <vector>
 
 #include "weft/base/result.hpp"
 #include "weft/manager/detail/manager_timer.hpp"

@@ -4,10 +4,11 @@
 // and GCC 12 sees that no old value is there. T may be void or a reference.
 #pragma once
 
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
+
+#include "weft/base/detail/lifetime.hpp"
 
 namespace weft::detail {
 
@@ -27,9 +28,9 @@ public:
     template <class... V>
     void fill(V&&... v) {
         if constexpr (std::is_reference_v<T>)
-            std::construct_at(&value_, std::addressof(v)...);
+            detail::construct_at(&value_, detail::address_of(v)...);
         else
-            std::construct_at(&value_, std::forward<V>(v)...);
+            detail::construct_at(&value_, std::forward<V>(v)...);
         full_ = true;
     }
     void clear() noexcept {

@@ -17,6 +17,7 @@
 // Model: test/model/poll_state_test.cpp
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "weft/base/detail/atomic.hpp"

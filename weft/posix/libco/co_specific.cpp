@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include <atomic>
+#include <memory>
 #include <new>
 
 #include "weft/fiber/fiber_local.hpp"

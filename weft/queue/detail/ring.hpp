@@ -29,12 +29,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "weft/base/assert.hpp"
 #include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/base/detail/pages.hpp"
 
 namespace weft {
@@ -74,7 +74,7 @@ public:
     void push_back(T x) {
         if (count() == capacity_) [[unlikely]]
             grow(capacity_ + 1);
-        std::construct_at(&slot(tail_), std::move(x));
+        detail::construct_at(&slot(tail_), std::move(x));
         ++tail_;
     }
     // As push_back(), but returns false in place of a bad_alloc.
@@ -82,14 +82,14 @@ public:
         if (count() == capacity_) [[unlikely]] {
             if (!try_grow(capacity_ + 1)) return false;
         }
-        std::construct_at(&slot(tail_), std::move(x));
+        detail::construct_at(&slot(tail_), std::move(x));
         ++tail_;
         return true;
     }
     void push_front(T x) {
         if (count() == capacity_) [[unlikely]]
             grow(capacity_ + 1);
-        std::construct_at(&slot(head_ - 1), std::move(x));
+        detail::construct_at(&slot(head_ - 1), std::move(x));
         --head_;
     }
 
@@ -98,14 +98,14 @@ public:
         WEFT_DEBUG_ASSERT(!empty(), "ring: pop of an empty one");
         T& front = slot(head_);
         T x = std::move(front);
-        std::destroy_at(&front);
+        detail::destroy_at(&front);
         if ((++head_ & (capacity_ - 1)) == 0) [[unlikely]]
             look();
         return x;
     }
 
     void clear() noexcept {
-        for (; head_ != tail_; ++head_) std::destroy_at(&slot(head_));
+        for (; head_ != tail_; ++head_) detail::destroy_at(&slot(head_));
     }
 
     // From now on total_count entries fit without allocation. 0 ends the reservation. Throws
@@ -181,8 +181,8 @@ private:
         if (slots == nullptr) return;
         std::size_t n = 0;
         for (; head_ != tail_; ++head_, ++n) {
-            std::construct_at(slots + n, std::move(slot(head_)));
-            std::destroy_at(&slot(head_));
+            detail::construct_at(slots + n, std::move(slot(head_)));
+            detail::destroy_at(&slot(head_));
         }
         release(slots_, capacity_);
         slots_ = slots;

@@ -55,7 +55,7 @@ public:
             while (!(is = is_so(nothing_left))) {
                 if (until == never)
                     changed_.wait(held);
-                else if (changed_.wait_until(held, until) == std::cv_status::timeout)
+                else if (!changed_.wait_until(held, until))
                     break;
             }
         }

@@ -12,7 +12,7 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <tuple>  // std::allocator_arg_t, at a fraction of <memory>
 #include <type_traits>
 #include <utility>
 
@@ -40,6 +40,31 @@ struct all_but_first<First, Rest...> {
     using type = types<Rest...>;
 };
 
+// What std::allocator_traits says of an allocator, as far as a frame needs it: A for objects of U,
+// and whether any two of A are equal.
+template <class A, class U>
+struct rebound;
+template <template <class, class...> class A, class T, class... Rest, class U>
+    requires(!requires { typename A<T, Rest...>::template rebind<U>::other; })
+struct rebound<A<T, Rest...>, U> {
+    using type = A<U, Rest...>;
+};
+template <class A, class U>
+    requires requires { typename A::template rebind<U>::other; }
+struct rebound<A, U> {
+    using type = typename A::template rebind<U>::other;
+};
+template <class A, class U>
+using rebound_t = typename rebound<A, U>::type;
+
+template <class A>
+constexpr bool always_equal() {
+    if constexpr (requires { A::is_always_equal::value; })
+        return A::is_always_equal::value;
+    else
+        return std::is_empty_v<A>;
+}
+
 template <class Promise, class A, class Args, class Rest>
 struct promise_with_allocator;
 
@@ -53,10 +78,9 @@ struct promise_with_allocator<Promise, A, types<Args...>, types<Rest...>> : Prom
     struct alignas(cache_line_bytes) unit {
         std::byte bytes[cache_line_bytes];
     };
-    using allocator = typename std::allocator_traits<A>::template rebind_alloc<unit>;
-    using traits = std::allocator_traits<allocator>;
+    using allocator = rebound_t<A, unit>;
     static constexpr bool stateless =
-        traits::is_always_equal::value && std::is_default_constructible_v<allocator>;
+        always_equal<allocator>() && std::is_default_constructible_v<allocator>;
 
     static void* operator new(std::size_t bytes, const Args&... args) {
         return acquire(bytes, allocator_among(args...));
@@ -67,12 +91,12 @@ struct promise_with_allocator<Promise, A, types<Args...>, types<Rest...>> : Prom
     static void operator delete(void* p, std::size_t bytes) noexcept {
         if constexpr (stateless) {
             allocator a;
-            traits::deallocate(a, static_cast<unit*>(p), unit_count(bytes));
+            a.deallocate(static_cast<unit*>(p), unit_count(bytes));
         } else {
             allocator& stored = stored_allocator(p, bytes);
             allocator a = std::move(stored);
             stored.~allocator();
-            traits::deallocate(a, static_cast<unit*>(p), unit_count(bytes));
+            a.deallocate(static_cast<unit*>(p), unit_count(bytes));
         }
     }
 
@@ -102,9 +126,9 @@ private:
         return *reinterpret_cast<allocator*>(static_cast<std::byte*>(p) + allocator_offset(bytes));
     }
     static void* acquire(std::size_t bytes, allocator a) {
-        static_assert(std::is_same_v<typename traits::pointer, unit*>,
+        static_assert(std::is_same_v<decltype(a.allocate(1)), unit*>,
                       "a frame needs an allocator with plain pointers");
-        void* p = traits::allocate(a, unit_count(bytes));
+        void* p = a.allocate(unit_count(bytes));
         if constexpr (!stateless)
             ::new (static_cast<void*>(&stored_allocator(p, bytes))) allocator(std::move(a));
         return p;

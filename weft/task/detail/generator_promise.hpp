@@ -15,12 +15,12 @@
 #include <concepts>
 #include <coroutine>
 #include <exception>
-#include <memory>
 #include <ranges>
 #include <type_traits>
 #include <utility>
 
 #include "weft/base/detail/caught_exception.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/task/detail/frame_memory.hpp"
 
@@ -79,7 +79,7 @@ public:
     void await_transform() = delete;  // a generator awaits nothing
 
     std::suspend_always yield_value(Yielded element) noexcept {
-        root_->value_ = std::addressof(element);  // I2
+        root_->value_ = detail::address_of(element);  // I2
         return {};
     }
     // Yields a copy of an element that must not be moved from.
@@ -143,7 +143,7 @@ private:
         template <class Promise>
         void await_suspend(std::coroutine_handle<Promise> h) noexcept {
             generator_promise& p = h.promise();
-            p.root_->value_ = std::addressof(copy_);  // I2
+            p.root_->value_ = detail::address_of(copy_);  // I2
         }
         void await_resume() const noexcept {}
 

@@ -8,12 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 #include "weft/base/assert.hpp"
+#include "weft/base/detail/lifetime.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft::detail {
@@ -33,7 +33,7 @@ public:
     template <class... Args>
     void make_value(Args&&... args) {
         if constexpr (std::is_reference_v<T>)
-            ::new (place()) stored(std::addressof(args)...);
+            ::new (place()) stored(detail::address_of(args)...);
         else
             ::new (place()) stored(std::forward<Args>(args)...);
     }

@@ -26,6 +26,7 @@
 // Model: test/model/task_flow_test.cpp
 #pragma once
 
+#include <atomic>
 #include <coroutine>
 #include <cstdint>
 

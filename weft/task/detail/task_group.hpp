@@ -10,9 +10,9 @@
 // its type.
 #pragma once
 
-#include <iterator>
 #include <array>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>

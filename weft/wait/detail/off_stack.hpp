@@ -15,12 +15,12 @@
 // stack. Where it can be detected that it does, the program ends with a message.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "weft/base/assert.hpp"
 #include "weft/base/detail/block_cache.hpp"
+#include "weft/base/detail/owned.hpp"
 #include "weft/wait/flow.hpp"
 
 namespace weft::detail {
@@ -72,12 +72,12 @@ public:
     maybe_boxed(const maybe_boxed&) = delete;
     maybe_boxed& operator=(const maybe_boxed&) = delete;
 
-    T& operator*() noexcept { return there_ != nullptr ? there_->value : *here_; }
+    T& operator*() noexcept { return there_ ? there_->value : *here_; }
     T* operator->() noexcept { return &**this; }
 
 private:
     std::optional<T> here_;
-    std::unique_ptr<boxed_in_cache<T>> there_;
+    owned<boxed_in_cache<T>> there_;
 };
 
 }  // namespace weft::detail
