@@ -15,13 +15,12 @@
 #include <concepts>
 #include <cstdlib>
 #include <exception>
-#include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "weft/base/assert.hpp"
+#include "weft/base/detail/either.hpp"
 
 namespace weft {
 
@@ -97,15 +96,15 @@ public:
     template <detail::error_for<E> U>
     result(failure<U> f) : state_(std::in_place_index<1>, detail::error_made_of<E>(std::move(f))) {}
 
-    bool has_value() const noexcept { return state_.index() == 0; }
+    bool has_value() const noexcept { return state_.is_first(); }
     explicit operator bool() const noexcept { return has_value(); }
 
     // Precondition: has_value().
-    T& operator*() & noexcept { return *std::get_if<0>(&state_); }
-    const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
-    T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
-    T* operator->() noexcept { return std::get_if<0>(&state_); }
-    const T* operator->() const noexcept { return std::get_if<0>(&state_); }
+    T& operator*() & noexcept { return state_.first(); }
+    const T& operator*() const& noexcept { return state_.first(); }
+    T&& operator*() && noexcept { return std::move(state_.first()); }
+    T* operator->() noexcept { return detail::address_of(state_.first()); }
+    const T* operator->() const noexcept { return detail::address_of(state_.first()); }
 
     // Of a result that is gone at the end of the statement it is a value, which a range-for keeps:
     // for (auto& x : read().value()). One that cannot be moved stays where it is.
@@ -126,27 +125,26 @@ public:
     std::error_code error() const& noexcept
         requires has_code
     {
-        const auto* e = std::get_if<1>(&state_);
-        return e != nullptr ? *e : std::error_code{};
+        return has_value() ? std::error_code{} : state_.second();
     }
     // Precondition if E is no code: !has_value().
     const E& error() const& noexcept
         requires(!has_code)
     {
-        return *std::get_if<1>(&state_);
+        return state_.second();
     }
     E&& error() && noexcept
         requires(!has_code)
     {
-        return std::move(*std::get_if<1>(&state_));
+        return std::move(state_.second());
     }
 
 private:
     void check() const {
-        if (!has_value()) detail::throw_error(*std::get_if<1>(&state_));
+        if (!has_value()) detail::throw_error(state_.second());
     }
 
-    std::variant<T, E> state_;
+    detail::either<T, E> state_;
 };
 
 template <class E>
@@ -157,29 +155,30 @@ public:
     using value_type = void;
     using error_type = E;
 
-    result() noexcept = default;
+    result() noexcept : state_(std::in_place_index<0>) {}
     template <detail::error_for<E> U>
-    result(failure<U> f) : error_(detail::error_made_of<E>(std::move(f))) {}
+    result(failure<U> f) : state_(std::in_place_index<1>, detail::error_made_of<E>(std::move(f))) {}
 
-    bool has_value() const noexcept { return !error_.has_value(); }
+    bool has_value() const noexcept { return state_.is_first(); }
     explicit operator bool() const noexcept { return has_value(); }
     void value() const {
-        if (error_) detail::throw_error(*error_);
+        if (!has_value()) detail::throw_error(state_.second());
     }
     // As above.
     std::error_code error() const noexcept
         requires has_code
     {
-        return error_.value_or(std::error_code{});
+        return has_value() ? std::error_code{} : state_.second();
     }
     const E& error() const noexcept
         requires(!has_code)
     {
-        return *error_;
+        return state_.second();
     }
 
 private:
-    std::optional<E> error_;
+    struct nothing {};
+    detail::either<nothing, E> state_;
 };
 
 }  // namespace weft
