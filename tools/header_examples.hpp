@@ -281,6 +281,12 @@ extern std::queue<int> queue;
 extern weft::condition_variable changed;
 extern std::unique_lock<weft::mutex> lock;
 }  // namespace sync_condition_variable
+namespace sync_condition_variable_any {
+extern weft::shared_mutex m;
+extern weft::condition_variable_any changed;
+extern bool is_ready;
+extern std::shared_lock<weft::shared_mutex> reads;
+}  // namespace sync_condition_variable_any
 namespace sync_mutex {
 extern weft::mutex m;
 }

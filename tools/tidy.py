@@ -118,6 +118,7 @@ TESTED_ELSEWHERE = {
     "weft/posix/libco/detail/share_stack.hpp": "libco_routine_test: common stacks",
     "weft/posix/libco/detail/thread_env.hpp": "libco_eventloop_test",
     "weft/sync/detail/channel_core.hpp": "channel_test, and every other user of it",
+    "weft/sync/detail/condition_queue.hpp": "condition_variable_test, condition_variable_any_test",
     "weft/sync/detail/countdown.hpp": "manual_reset_event_test, latch_test, wait_group_test",
     "weft/sync/detail/lock_owner.hpp": "mutex_test has owners and others, recursive_mutex_test too",
     "weft/sync/detail/semaphore_core.hpp": "auto_reset_event_test, counting_semaphore_test",

@@ -1,5 +1,6 @@
-// weft/sync/condition_variable.hpp, with its mutex, under the interleavings of a few threads that
-// wait, notify, and stop the token of a wait. The walks are bounded by deviations.
+// weft/sync/detail/condition_queue.hpp, by condition_variable with its mutex and by
+// condition_variable_any with a reader's lock, under the interleavings of a few threads that wait,
+// notify, and stop the token of a wait. The walks are bounded by deviations.
 #include "weft/sync/condition_variable.hpp"
 
 #include <gtest/gtest.h>
@@ -10,6 +11,8 @@
 #include "model/agent.hpp"
 #include "model/names.hpp"
 #include "weft/stop/stop_source.hpp"
+#include "weft/sync/condition_variable_any.hpp"
+#include "weft/sync/shared_mutex.hpp"
 
 namespace {
 
@@ -93,6 +96,41 @@ TEST(condition_variable, notify_all_wakes_all_waiters) {
                      },
                      {.deviations = 2}),
                  bounded);
+}
+
+TEST(condition_variable_any, misses_no_notification_with_a_readers_lock) {
+    for (bool all : {false, true})
+        expect_right(explore(
+                         [=](execution& run) {
+                             weft::shared_mutex m;
+                             weft::condition_variable_any changed;
+                             model::var<bool> ready{false};  // under m
+                             std::array<agent, 3> agents;
+                             run.thread("waits", [&] {
+                                 agents[0].run([&] {
+                                     std::shared_lock reads(m);
+                                     changed.wait(reads, [&] { return ready.read(); });
+                                     model::require(m.is_shared(), "it holds the lock");
+                                 });
+                             });
+                             run.thread("notifies", [&] {
+                                 agents[1].run([&] {
+                                     {
+                                         const std::lock_guard held(m);
+                                         ready.write(true);
+                                     }
+                                     all ? changed.notify_all() : changed.notify_one();
+                                 });
+                             });
+                             run.go();
+                             for (const agent& a : agents) a.check();
+                             agents[2].run([&] {
+                                 model::require(m.try_lock(), "the lock is free");
+                                 m.unlock();
+                             });
+                         },
+                         {.deviations = 3}),
+                     bounded);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "weft/sync/barrier.hpp"
 #include "weft/sync/broadcast.hpp"
 #include "weft/sync/condition_variable.hpp"
+#include "weft/sync/condition_variable_any.hpp"
 #include "weft/sync/counting_semaphore.hpp"
 #include "weft/sync/latch.hpp"
 #include "weft/sync/manual_reset_event.hpp"
@@ -53,8 +55,9 @@ struct things {
     weft::wait_group group{1};
     weft::mutex mutex, free_mutex;
     weft::recursive_mutex recursive;
-    weft::shared_mutex shared;
+    weft::shared_mutex shared, free_shared;
     weft::condition_variable condition;
+    weft::condition_variable_any condition_any;
     weft::once_flag once;
     weft::channel<int> empty, full{1}, other;
     weft::unbounded_channel<int> unbounded;
@@ -96,6 +99,7 @@ bool gets_back(T& m) {  // by the owner
     return m.try_lock();
 }
 bool is_free(weft::mutex& m) { return m.try_lock() && (m.unlock(), true); }
+bool is_free(weft::shared_mutex& m) { return m.try_lock() && (m.unlock(), true); }
 bool channels_are_free(things& t) {
     return is_would_wait(t.empty.try_send(1).error()) && *t.full.try_recv() == 1 &&
            is_would_wait(t.full.try_recv().error()) && is_would_wait(t.other.try_recv().error());
@@ -127,6 +131,17 @@ weft::task<bool> wait_for_condition_until(things& t) {
     co_await t.free_mutex.async_lock();
     std::unique_lock lock(t.free_mutex, std::adopt_lock);
     co_await t.condition.async_wait_until(lock, weft::never);
+    co_return false;
+}
+
+weft::task<bool> wait_for_any_condition(things& t) {
+    std::shared_lock lock = co_await t.free_shared.async_scoped_lock_shared();
+    co_await t.condition_any.async_wait(lock);
+    co_return false;
+}
+weft::task<bool> wait_for_any_condition_until(things& t) {
+    std::unique_lock lock = co_await t.free_shared.async_scoped_lock();
+    co_await t.condition_any.async_wait_until(lock, weft::never);
     co_return false;
 }
 
@@ -210,6 +225,20 @@ const wait every_wait[] = {
          return false;
      },
      wait_for_condition_until, [](things& t) { return is_free(t.free_mutex); }},
+    {"condition_variable_any_wait",
+     [](things& t) {
+         std::shared_lock lock(t.free_shared);
+         t.condition_any.wait(lock);
+         return false;
+     },
+     wait_for_any_condition, [](things& t) { return is_free(t.free_shared); }},
+    {"condition_variable_any_wait_until",
+     [](things& t) {
+         std::unique_lock lock(t.free_shared);
+         t.condition_any.wait_until(lock, forever);
+         return false;
+     },
+     wait_for_any_condition_until, [](things& t) { return is_free(t.free_shared); }},
     {"channel_recv", [](things& t) { return cancelled(t.empty.recv().error()); },
      says<[](things& t) { return t.empty.async_recv(); }>, channels_are_free},
     {"channel_recv_until", [](things& t) { return cancelled(t.empty.recv_for(1000h).error()); },
