@@ -160,6 +160,17 @@ namespace future_promise {
 template <class F>
 void sdk_call(F&&) {}
 }  // namespace future_promise
+namespace future_select_case {
+struct order {};
+struct ledger {
+    void apply(order);
+};
+extern ledger book;
+extern weft::channel<order> orders;
+extern weft::future<int> answer;
+void show(int);
+void give_up();
+}  // namespace future_select_case
 namespace future_shared_future {
 weft::future<config> load();
 }
@@ -188,6 +199,15 @@ int PQsocket(PGconn*);
 int PQisBusy(PGconn*);
 int PQconsumeInput(PGconn*);
 }  // namespace io_fd_watch
+namespace io_select_case {
+struct order {};
+struct ledger {
+    void apply(order);
+};
+extern ledger book;
+extern weft::channel<order> orders;
+void read_a_line();
+}  // namespace io_select_case
 namespace io_passed_numbers {
 extern weft::unix_stream theirs;
 }

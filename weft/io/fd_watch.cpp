@@ -21,16 +21,22 @@ void fd_watch::release() noexcept {
     ref_ = {};
 }
 
-fd_watch::waiting::waiting(descriptor_ref of, std::error_code error, fd_events events,
-                           time_point deadline) noexcept
-    : io_operation({}, 1, duration::max(), "a descriptor"), error_(error) {
-    request_.what = detail::io_request::poll;
-    request_.of = of;
-    request_.flags = static_cast<short>(events);
-    request_.reads = !has(events, fd_events::write);
-    set_deadline(deadline);
+detail::io_request fd_watch::request(fd_events events, std::error_code& error) const noexcept {
+    detail::io_request r;
+    r.what = detail::io_request::poll;
+    r.of = ref_;
+    r.flags = static_cast<short>(events);
+    r.reads = !has(events, fd_events::write);
+    error = error_;
     if (has(events, fd_events::write) == has(events, fd_events::read | fd_events::urgent))
-        error_ = std::make_error_code(std::errc::invalid_argument);
+        error = std::make_error_code(std::errc::invalid_argument);
+    return r;
+}
+
+fd_watch::waiting::waiting(const fd_watch& of, fd_events events, time_point deadline) noexcept
+    : io_operation({}, 1, duration::max(), "a descriptor") {
+    request_ = of.request(events, error_);
+    set_deadline(deadline);
 }
 
 bool fd_watch::waiting::ready() noexcept { return error_ || io_operation::ready(); }
@@ -43,7 +49,7 @@ result<fd_events> fd_watch::waiting::take(const waiter* w, wait_status how) cons
 }
 
 fd_watch::waiting fd_watch::async_wait(fd_events events, time_point deadline) const noexcept {
-    return {ref_, error_, events, deadline};
+    return {*this, events, deadline};
 }
 
 result<fd_events> fd_watch::wait(fd_events events, time_point deadline,

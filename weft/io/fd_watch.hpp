@@ -45,6 +45,10 @@ constexpr bool has(fd_events all, fd_events some) noexcept {
     return (static_cast<short>(all) & static_cast<short>(some)) != 0;
 }
 
+namespace detail {
+class fd_event;
+}
+
 class fd_watch {
 public:
     class waiting;
@@ -65,7 +69,11 @@ public:
                            std::source_location caller = std::source_location::current()) const;
 
 private:
+    friend class detail::fd_event;
+
     void release() noexcept;
+    // The request that waits for `events`, and why there is none.
+    detail::io_request request(fd_events events, std::error_code& error) const noexcept;
 
     descriptor_ref ref_;
     bool borrowed_ = false;
@@ -74,8 +82,7 @@ private:
 
 class fd_watch::waiting final : public detail::io_operation {
 public:
-    waiting(descriptor_ref of, std::error_code error, fd_events events,
-            time_point deadline) noexcept;
+    waiting(const fd_watch& of, fd_events events, time_point deadline) noexcept;
     bool ready() noexcept;
     result<fd_events> take(const waiter* w, wait_status how) const noexcept;
 

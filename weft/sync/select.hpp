@@ -5,13 +5,16 @@
 // - on_send(channel, item, f): the item is sent; runs f(). Cannot happen after the channel is
 //   closed.
 // - on_closed(channel, f): the channel is closed, and all items in it have been received.
+// - on_ready(source, ..., f): a future has an outcome (weft/future/select_case.hpp), or a
+//   descriptor is ready (weft/io/select_case.hpp). It stays ready if another case is chosen.
 // - on_timeout(d, f): for the duration d no other case has happened.
 // - on_stop(f): a stop was requested. Without on_stop, a select throws stopped.
 // - otherwise(f): no other case can happen at once. With otherwise, a select never waits.
 //
 // If several cases can happen, one of them is chosen at random. The function of the case runs in
 // the caller's turn, after the select has left the queues of all channels. The index of the case is
-// returned, or select_none if no case can happen any more because the channels are closed.
+// returned, or select_none if no case can happen any more because all cases are of channels that
+// are closed.
 //
 //   weft::select(weft::on_recv(orders, [&](order o) { book.apply(o); }),
 //                weft::on_closed(orders, [&] { run = false; }),
@@ -25,6 +28,7 @@
 
 #include "weft/sync/channel.hpp"
 #include "weft/sync/detail/select_core.hpp"
+#include "weft/sync/detail/select_event.hpp"
 
 namespace weft {
 
@@ -114,15 +118,24 @@ struct beside_case {
 
 template <class P>
 inline constexpr bool is_of_channel = requires(P& p) { p.node; };
+template <class P>
+inline constexpr bool is_of_event = requires(P& p) { p.event; };
 template <class P, beside Kind>
 inline constexpr bool is_beside = false;
 template <class P, beside Kind>
-    requires(!is_of_channel<P>)
+    requires(!is_of_channel<P> && !is_of_event<P>)
 inline constexpr bool is_beside<P, Kind> = P::kind == Kind;
 
 template <class... Cases>
 class [[nodiscard]] select_operation {
     static constexpr std::size_t node_count = (0 + ... + std::size_t{is_of_channel<Cases>});
+    static constexpr std::size_t event_count = (0 + ... + std::size_t{is_of_event<Cases>});
+    static constexpr bool has_events = event_count != 0;
+    // Without events a select is that of channels alone, and no larger.
+    using core = std::conditional_t<has_events, select_event_core, select_core>;
+    struct no_events {};
+    using event_array =
+        std::conditional_t<has_events, std::array<select_event*, event_count>, no_events>;
     template <beside Kind>
     static constexpr std::size_t how_many = (0 + ... + std::size_t{is_beside<Cases, Kind>});
     static_assert(how_many<beside::deadline> <= 1 && how_many<beside::stop> <= 1 &&
@@ -134,10 +147,10 @@ public:
 
     template <class... Written>
     explicit select_operation(std::in_place_t, Written&&... written) noexcept
-        : cases_(std::forward<Written>(written)...), core_(nodes(), channels_) {}
+        : cases_(std::forward<Written>(written)...), core_(make_core()) {}
     // Only before the operation is awaited.
     select_operation(select_operation&& other) noexcept
-        : cases_(std::move(other.cases_)), core_(nodes(), channels_) {}
+        : cases_(std::move(other.cases_)), core_(make_core()) {}
 
     bool ready() noexcept {
         constexpr bool waits = how_many<beside::otherwise> == 0;
@@ -153,10 +166,15 @@ public:
         constexpr bool can_end = (how_many<beside::deadline> + how_many<beside::stop>) != 0;
         return core_.start(w, can_end);
     }
+    bool again(waiter& w) noexcept
+        requires has_events
+    {
+        return core_.again(w, deadline(), reports_stop);
+    }
     time_point deadline() const noexcept {
         time_point first = never;
         each([&](const auto& c, std::size_t) {
-            if constexpr (!is_of_channel<std::remove_cvref_t<decltype(c)>>)
+            if constexpr (requires { c.until; })
                 if (c.until < first) first = c.until;
         });
         return first;
@@ -198,20 +216,31 @@ private:
             },
             cases_);
     }
-    std::array<channel_node*, node_count>& nodes() noexcept {
-        std::size_t count = 0;
+    core make_core() noexcept {
+        [[maybe_unused]] std::size_t nodes = 0, events = 0;
         each([&](auto& c, std::size_t) {
-            if constexpr (is_of_channel<std::remove_cvref_t<decltype(c)>>)
-                nodes_[count++] = &c.node;
+            using placed = std::remove_cvref_t<decltype(c)>;
+            if constexpr (is_of_channel<placed>)
+                nodes_[nodes++] = &c.node;
+            else if constexpr (is_of_event<placed>)
+                events_[events++] = &c.event;
         });
-        return nodes_;
+        if constexpr (has_events)
+            return core(nodes_, channels_, events_);
+        else
+            return core(nodes_, channels_);
     }
-    // From an index among the channels' cases to an index among all cases.
+    // From an index among the cases of channels, and then of events, to an index among all cases.
     std::size_t of_node(std::size_t node) const noexcept {
         std::size_t index = select_none;
+        [[maybe_unused]] std::size_t nodes = 0, events = node_count;
         each([&](const auto& c, std::size_t i) {
-            if constexpr (is_of_channel<std::remove_cvref_t<decltype(c)>>)
-                if (node != select_none && nodes_[node] == &c.node) index = i;
+            using placed = std::remove_cvref_t<decltype(c)>;
+            if constexpr (is_of_channel<placed>) {
+                if (nodes++ == node) index = i;
+            } else if constexpr (is_of_event<placed>) {
+                if (events++ == node) index = i;
+            }
         });
         return index;
     }
@@ -227,7 +256,8 @@ private:
     std::tuple<Cases...> cases_;
     std::array<channel_node*, node_count> nodes_{};
     std::array<channel_core*, node_count> channels_{};
-    select_core core_;
+    [[no_unique_address]] event_array events_{};
+    core core_;
     std::size_t index_ = select_none;
 };
 

@@ -7,17 +7,6 @@
 #include "weft/wait/wait_queue.hpp"
 
 namespace weft::detail {
-namespace {
-
-// A step of the generator splitmix64, by Sebastiano Vigna (public domain).
-std::uint64_t mixed(std::uint64_t x) noexcept {
-    x *= 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-}  // namespace
 
 select_core::select_core(std::span<channel_node* const> nodes,
                          std::span<channel_core*> channels) noexcept
@@ -68,7 +57,8 @@ std::size_t select_core::try_now() noexcept {
     return chosen_;
 }
 
-bool select_core::start(waiter& w, bool can_end) noexcept {
+bool select_core::start(waiter& w, bool can_end, void* operation,
+                        waiter::cancel_fn cancel) noexcept {
     wait_list woken;
     lock();
     chosen_ = attempt(woken);
@@ -82,8 +72,7 @@ bool select_core::start(waiter& w, bool can_end) noexcept {
     }
     if (waits) {
         enlisted_ = true;
-        w.enlist("a select", this, this,
-                 [](waiter& me) noexcept { me.operation<select_core>().leave(); });
+        w.enlist("a select", this, operation, cancel);
         for (channel_node* n : nodes_) {
             if (n->outcome == transfer::closed) continue;
             n->hopes = &hopes_;
@@ -93,6 +82,14 @@ bool select_core::start(waiter& w, bool can_end) noexcept {
     unlock();
     wait_queue::wake_all(woken);
     return waits;
+}
+
+std::uint64_t select_core::next_lot() noexcept {
+    channel_core& first = *nodes_.front()->channel;
+    first.lock();
+    const std::uint64_t lot = first.next_lot();
+    first.unlock();
+    return mixed(lot);
 }
 
 std::size_t select_core::claimed() const noexcept {

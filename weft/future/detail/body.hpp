@@ -151,6 +151,11 @@ struct core_of_future {
     static future_core& core(Future& f) noexcept {
         return *f.core_;
     }
+    // Aborts if the future is empty.
+    template <class Future>
+    static future_core& checked(Future& f, std::source_location caller) noexcept {
+        return f.checked(caller);
+    }
     template <class Future>
     static future_core* take(Future& f) noexcept {
         return std::exchange(f.core_, nullptr);

@@ -15,11 +15,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "weft/sync/detail/channel_core.hpp"
 
 namespace weft::detail {
+
+// A step of the generator splitmix64, by Sebastiano Vigna (public domain).
+constexpr std::uint64_t mixed(std::uint64_t x) noexcept {
+    x *= 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
 
 class select_core {
 public:
@@ -34,13 +43,20 @@ public:
     bool may() const noexcept;
     // The first phase. Returns the case that happened, or none.
     std::size_t try_now() noexcept;
-    // Both phases. `can_end`: a deadline or a stop may end the wait too. Returns whether the select
+    // Both phases. `can_end`: something else may end the wait too. Returns whether the select
     // waits.
-    bool start(waiter& w, bool can_end) noexcept;
+    bool start(waiter& w, bool can_end) noexcept {
+        return start(w, can_end, this,
+                     [](waiter& me) noexcept { me.operation<select_core>().leave(); });
+    }
+    // The same for a part of an operation, which leaves by `cancel`.
+    bool start(waiter& w, bool can_end, void* operation, waiter::cancel_fn cancel) noexcept;
     // After start(): the case that happened; none if no case can happen any more.
     std::size_t chosen() const noexcept { return chosen_ != none ? chosen_ : claimed(); }
     // Leaves all queues. Also what the cancel_fn of the select's wait does.
     void leave() noexcept;
+    // The random state of the first channel, moved on.
+    std::uint64_t next_lot() noexcept;
 
 private:
     void lock() noexcept;
