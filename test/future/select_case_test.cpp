@@ -63,7 +63,7 @@ TEST_P(select_future_among, a_timeout_case_leaves_the_future_as_it_was) {
         future<int> f = p.get_future(), g = q.get_future();
         weft::channel<int> c;
         const std::size_t first = co_await wait(
-            weft::async_select(on_ready(f, does_nothing), weft::after(1ms, does_nothing),
+            weft::async_select(on_ready(f, does_nothing), weft::on_timeout(1ms, does_nothing),
                                on_recv(c, [](int) {}), on_ready(g, does_nothing)));
         EXPECT_EQ(first, 1u);
         EXPECT_FALSE(f.is_ready());

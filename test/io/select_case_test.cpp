@@ -77,7 +77,7 @@ TEST_P(select_fd, waits_in_a_task) {
             e.write();
         });
         const auto selects = [&]() -> weft::task<std::size_t> {
-            co_return co_await weft::async_select(weft::after(10s, [] {}),
+            co_return co_await weft::async_select(weft::on_timeout(10s, [] {}),
                                                   on_ready(w, fd_events::read, no_event));
         };
         EXPECT_EQ(weft::await(selects()), 1u);
@@ -94,11 +94,11 @@ TEST_P(select_fd, has_a_timeout_and_otherwise) {
             return weft::select(on_ready(w, fd_events::read, no_event), weft::otherwise([] {}));
         };
         EXPECT_EQ(looks(), 1u);
-        EXPECT_EQ(weft::select(on_ready(w, fd_events::read, no_event), weft::after(1ms, [] {})),
-                  1u);
+        EXPECT_EQ(
+            weft::select(on_ready(w, fd_events::read, no_event), weft::on_timeout(1ms, [] {})), 1u);
         e.write();
-        EXPECT_EQ(weft::select(on_ready(w, fd_events::read, no_event), weft::after(10s, [] {})),
-                  0u);
+        EXPECT_EQ(
+            weft::select(on_ready(w, fd_events::read, no_event), weft::on_timeout(10s, [] {})), 0u);
         EXPECT_EQ(looks(), 0u);
         EXPECT_TRUE(e.read()) << "the select has read nothing";
     });

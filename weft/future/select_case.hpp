@@ -5,7 +5,7 @@
 //
 //   weft::select(weft::on_ready(answer, [&] { show(answer.get()); }),
 //                weft::on_recv(orders, [&](order o) { book.apply(o); }),
-//                weft::after(1s, [] { give_up(); }));
+//                weft::on_timeout(1s, [] { give_up(); }));
 //
 // Limits: one agent at a time waits for a future. The future outlives the select, and is not moved
 // meanwhile.
