@@ -119,7 +119,7 @@ TEST(select_future, a_broken_promise_is_an_outcome) {
             EXPECT_EQ(weft::select(on_ready(f, does_nothing)), 0u);
             EXPECT_EQ(f.get_result().error(), weft::errc::broken_promise);
         },
-        {.on = &l});
+        {.on = l});
     l.run_until_idle();
     p.reset();
     l.run();
@@ -138,7 +138,7 @@ TEST(select_future, a_case_of_it_keeps_a_select_waiting_when_the_channels_are_cl
             which = weft::select(on_recv(c, [](int) {}), on_ready(f, does_nothing),
                                  on_recv(d, [](int) {}));
         },
-        {.on = &l});
+        {.on = l});
     l.run_until_idle();
     d.close();
     l.run_until_idle();
@@ -164,7 +164,7 @@ TEST(select_future, a_stop_is_a_case_or_throws) {
                 else
                     weft::select(on_ready(f, does_nothing), on_recv(c, [](int) {}));
             },
-            {.on = &l});
+            {.on = l});
         l.run_until_idle();
         waits.request_stop();
         l.run();
@@ -187,7 +187,7 @@ TEST(select_future, a_killed_select_leaves_the_future_and_the_channel) {
                 const weft::shield s;
                 weft::select(on_recv(c, [](int) {}), on_ready(f, does_nothing));
             },
-            {.on = &l})
+            {.on = l})
             .detach();
         l.run_until_idle();
     }  // ends it

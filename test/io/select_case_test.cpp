@@ -193,7 +193,7 @@ TEST_P(select_fd, a_killed_select_leaves_the_descriptor_and_the_channel) {
             const weft::shield s;
             weft::select(on_ready(w, fd_events::read, no_event), on_recv(c, no_item));
         },
-        {.on = &loop()})
+        {.on = loop()})
         .detach();
     loop().run_until_idle();
     end_loop();

@@ -164,7 +164,7 @@ TEST(condition_variable_any, a_fiber_and_a_thread_wait_with_a_recursive_mutex) {
     };
     std::thread other([&] { take_turns(1); });
     weft::loop l;
-    weft::fiber f([&] { take_turns(0); }, {.on = &l});
+    weft::fiber f([&] { take_turns(0); }, {.on = l});
     l.run();
     f.join();
     other.join();
@@ -244,7 +244,7 @@ TEST(condition_variable_any, notify_one_wakes_the_first_whatever_its_lock) {
             c.wait(lock);
             order.push_back(1);
         },
-        {.on = &l});
+        {.on = l});
     l.run_until_idle();
     weft::fiber second(
         [&] {
@@ -252,7 +252,7 @@ TEST(condition_variable_any, notify_one_wakes_the_first_whatever_its_lock) {
             c.wait(lock);
             order.push_back(2);
         },
-        {.on = &l});
+        {.on = l});
     l.run_until_idle();
     c.notify_one();
     l.run_until_idle();
@@ -338,7 +338,7 @@ TEST(condition_variable_any, a_killed_waiter_does_not_unlock_what_it_does_not_ow
                 const weft::shield s;
                 c.wait(lock);
             },
-            {.on = &l})
+            {.on = l})
             .detach();
         weft::fiber(
             [&] {
@@ -346,7 +346,7 @@ TEST(condition_variable_any, a_killed_waiter_does_not_unlock_what_it_does_not_ow
                 const weft::shield s;
                 c.wait(lock);
             },
-            {.on = &l})
+            {.on = l})
             .detach();
         l.run_until_idle();
     }  // ends them
@@ -376,7 +376,7 @@ TEST(condition_variable_any, a_destroyed_waiter_forwards_its_notification) {
                 c.wait(lock);
                 passed = true;
             },
-            {.on = &l});
+            {.on = l});
         l.run_until_idle();
         l.post([&] {
             ASSERT_TRUE(m.try_lock());
@@ -412,14 +412,14 @@ TEST(condition_variable_any, ends_with_what_its_lock_throws_and_forwards_the_not
                 EXPECT_FALSE(lock.owns_lock());
             }
         },
-        {.on = &l});
+        {.on = l});
     weft::fiber second(
         [&] {
             std::unique_lock lock(m);
             c.wait(lock);
             passed = true;
         },
-        {.on = &l});
+        {.on = l});
     l.run_until_idle();
     m.throws_next = true;
     c.notify_one();
