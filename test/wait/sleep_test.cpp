@@ -59,6 +59,32 @@ TEST(sleep, uses_the_clock_of_its_executor) {
     EXPECT_EQ(order, std::vector{1});
 }
 
+TEST(sleep, for_a_duration_begins_when_it_is_awaited) {
+    manual_executor on;
+    std::vector<int> order;
+    const auto body = [](std::vector<int>& o) -> plain_coroutine {
+        auto pause = sleep_for(10ms);
+        co_await sleep_for(1h);
+        co_await pause;
+        o.push_back(1);
+    };
+    plain_coroutine c = body(order);
+    c.start(on);
+    on.advance(1h);
+    on.advance(10ms - 1ns);
+    EXPECT_TRUE(order.empty());
+    on.advance(1ns);
+    EXPECT_EQ(order, std::vector{1});
+}
+
+TEST(sleep, until_a_time_of_the_system_clock_is_not_early) {
+    const auto end = std::chrono::system_clock::now() + 2ms;
+    const time_point begin = steady_now();
+    sync_wait(sleep_until(end));
+    EXPECT_GE(steady_now(), begin + 1ms);
+    sync_wait(sleep_until(std::chrono::system_clock::time_point()));
+}
+
 TEST(sleep, for_ever_ends_only_by_a_stop) {
     manual_executor on;
     coroutine_flow f(on);

@@ -109,6 +109,14 @@ TEST(timeout_scope, is_distinguished_from_the_deadline_of_the_wait) {
     }
 }
 
+TEST(timeout_scope, takes_a_time_of_the_system_clock) {
+    const timeout_scope none(never);
+    const timeout_scope limit(std::chrono::system_clock::now() + 1h);
+    EXPECT_LE(limit.deadline(), now() + 1h);
+    EXPECT_GT(limit.deadline(), now() + 59min);
+    EXPECT_EQ(none.deadline(), never);
+}
+
 TEST(timeout_scope, is_not_expired_when_a_stop_ended_the_wait) {
     manual_executor on;
     coroutine_flow f(on);

@@ -19,6 +19,7 @@ using time_point = clock::time_point;
 using duration = clock::duration;  // nanoseconds
 
 inline constexpr time_point never = time_point::max();
+inline constexpr duration no_timeout = duration::max();  // in an option: the wait is not limited
 
 inline time_point steady_now() noexcept { return clock::now(); }
 

@@ -234,8 +234,8 @@ template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> d) {
     await(weft::sleep_for(d));
 }
-template <class Duration>
-void sleep_until(std::chrono::time_point<clock, Duration> t) {
+template <class Clock, class Duration>
+void sleep_until(std::chrono::time_point<Clock, Duration> t) {
     await(weft::sleep_until(t));
 }
 

@@ -39,6 +39,7 @@
 #include "weft/base/detail/atomic.hpp"
 #include "weft/base/detail/list.hpp"
 #include "weft/base/detail/tls.hpp"
+#include "weft/base/time_limit.hpp"
 #include "weft/stop/stop_root.hpp"
 #include "weft/wait/executor.hpp"
 #include "weft/wait/runnable.hpp"
@@ -323,6 +324,11 @@ inline time_point now() noexcept {
 }
 
 namespace detail {
+
+// The end of a wait that begins now. The clock is read for a duration only.
+inline time_point deadline_of(time_limit limit) noexcept {
+    return limit.deadline_from(limit.is_timeout() ? now() : time_point());
+}
 
 // Restores the flow and executor that were current when it was made, also when an exception passes.
 class restore_on_exit {

@@ -10,7 +10,9 @@
 //      T take(const waiter*, wait_status)   the outcome: returns a value, or throws `stopped`. The
 //                               waiter is null when none was needed.
 //
-//      time_point deadline()    if it has one; the status is `timed_out` then. Optional.
+//      time_point deadline()    if it has one; the status is `timed_out` then. Called once, when
+//                               start() has returned true: there a time_limit that is a duration
+//                               begins (detail::deadline_of). Optional.
 //
 //      bool again(waiter&)      called on the waiter's own thread when the event or the deadline
 //                               comes: true if this ends the wait; false if the operation has

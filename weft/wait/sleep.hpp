@@ -4,7 +4,8 @@
 //   weft::await(weft::sleep_until(t));            // in a fiber; this_fiber::sleep_until(t)
 //
 // The sleep ends at the time point or later, rounded up to the resolution of the executor's timers.
-// A time point that has passed still lets others run first. Throw stopped.
+// A duration begins when the sleep is awaited. A time point that has passed still lets others run
+// first. Throw stopped.
 #pragma once
 
 #include <chrono>
@@ -17,29 +18,30 @@ class [[nodiscard]] sleep_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    explicit sleep_operation(time_point until) noexcept : until_(until) {}
+    explicit sleep_operation(time_limit limit) noexcept : limit_(limit) {}
 
     bool ready() const noexcept { return false; }
     bool start(waiter& w) noexcept {
         w.enlist("a time point", nullptr, nullptr, [](waiter&) noexcept {});
         return true;
     }
-    time_point deadline() const noexcept { return until_; }
+    time_point deadline() const noexcept { return detail::deadline_of(limit_); }
     void take(const waiter* w, wait_status how) const {
         if (how == wait_status::stopped) detail::throw_stopped(w->reason());
     }
 
 private:
-    time_point until_;
+    time_limit limit_;
 };
 
 template <class Rep, class Period>
 sleep_operation sleep_for(std::chrono::duration<Rep, Period> d) noexcept {
-    return sleep_operation(after(now(), d));
+    return sleep_operation(d);
 }
-template <class Duration>
-sleep_operation sleep_until(std::chrono::time_point<clock, Duration> t) noexcept {
-    return sleep_operation(saturated(t));
+// Of the steady clock or the system clock.
+template <class Clock, class Duration>
+sleep_operation sleep_until(std::chrono::time_point<Clock, Duration> t) noexcept {
+    return sleep_operation(t);
 }
 
 }  // namespace weft

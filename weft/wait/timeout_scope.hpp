@@ -14,7 +14,6 @@
 // has no waits that could be bounded: a scope that is made there ends the program.
 #pragma once
 
-#include <chrono>
 #include <source_location>
 
 #include "weft/wait/detail/thread_executor.hpp"
@@ -23,17 +22,14 @@ namespace weft {
 
 class timeout_scope {
 public:
-    template <class Rep, class Period>
-    explicit timeout_scope(std::chrono::duration<Rep, Period> d,
-                           std::source_location caller = std::source_location::current()) noexcept
-        : timeout_scope(after(now(), d), caller) {}
-    explicit timeout_scope(time_point deadline,
+    // A duration begins here.
+    explicit timeout_scope(time_limit limit,
                            std::source_location caller = std::source_location::current()) noexcept
         : flow_(bounded_flow(caller)),
-          deadline_(deadline),
+          deadline_(detail::deadline_of(limit)),
           outer_(flow_.deadline),
-          counts_(deadline <= outer_) {
-        if (counts_) flow_.set_deadline(deadline);
+          counts_(deadline_ <= outer_) {
+        if (counts_) flow_.set_deadline(deadline_);
     }
     timeout_scope(const timeout_scope&) = delete;
     timeout_scope& operator=(const timeout_scope&) = delete;
