@@ -124,7 +124,6 @@ TESTED_ELSEWHERE = {
     "weft/sync/detail/semaphore_core.hpp": "auto_reset_event_test, counting_semaphore_test",
     "weft/sync/detail/select_core.hpp": "select_test",
     "weft/sync/detail/select_event.hpp": "select_case_test of future and of io",
-    "weft/sync/detail/timed.hpp": "cancel_test ends each timed wait, the other tests let them time out",
     "weft/sync/detail/atomic_wait_queue.hpp": "every test of the layer: all of it waits in one",
 }
 

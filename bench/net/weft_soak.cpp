@@ -153,7 +153,7 @@ void wait_for_time(std::uint64_t seed) {
     weft::channel<int> silent;
     while (goes_on()) {
         weft::this_fiber::sleep_for(some_time(d, 5000));
-        const auto nothing = silent.recv_for(some_time(d, 5000));
+        const auto nothing = silent.recv(some_time(d, 5000));
         check(!nothing && nothing.error() == std::errc::timed_out, "a wait did not time out");
         count(did.timers);
     }

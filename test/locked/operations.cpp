@@ -167,9 +167,9 @@ void events() {
                 back.wait();
             };
             measured("event_set_and_wait", 2, ask);
-            measured("event_set_and_wait_for", 2, [&] {
+            measured("event_set_and_wait_limit", 2, [&] {
                 there.set();
-                escape(back.wait_for(1h));
+                escape(back.wait(1h));
             });
             over = true;
             there.set();

@@ -52,10 +52,10 @@ public:
         for (std::size_t p = 1; p < party_count_; ++p)
             begin(living_sends_, p, [this, p](random& mine) { send_and_receive(p, mine); });
         for (std::uint64_t n = r_.below(4); n != 0; --n) disturb();
-        STORM_CHECK(living_sends_.wait_for(30s) && "every party ends");
+        STORM_CHECK(living_sends_.wait(30s) && "every party ends");
         for (auto& c : bounded_) c.close();
         for (auto& c : unbounded_) c.close();
-        STORM_CHECK(living_drains_.wait_for(30s) && "every party ends");
+        STORM_CHECK(living_drains_.wait(30s) && "every party ends");
         for (weft::fiber& f : fibers_) f.join();
         for (std::thread& t : threads_) t.join();
         return judge();
@@ -150,7 +150,7 @@ private:
             else if (how < 10)
                 done = !!unbounded_[c % unbounded_count].send(item(x));
             else if (how == 10)
-                done = !!bounded_[c].send_for(x, soon);
+                done = !!bounded_[c].send(x, soon);
             else
                 select_eight(p, c, x, done, soon, mine);
             if (done) me.sent[x.number] = true;
@@ -159,8 +159,7 @@ private:
     }
 
     void receive(std::size_t p, std::size_t c, std::chrono::microseconds soon, random& mine) {
-        weft::result<item> x =
-            mine.one_in(16) ? bounded_[c].recv_for(soon) : bounded_[c].try_recv();
+        weft::result<item> x = mine.one_in(16) ? bounded_[c].recv(soon) : bounded_[c].try_recv();
         if (x) took(p, c, *x);
         const std::size_t u = c % unbounded_count;
         if (auto y = unbounded_[u].try_recv()) took(p, bounded_count + u, *y);

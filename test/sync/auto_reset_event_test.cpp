@@ -44,7 +44,7 @@ TEST(auto_reset_event, set_twice_lets_one_through) {
     EXPECT_TRUE(e.is_set());
     EXPECT_TRUE(e.try_wait());
     EXPECT_FALSE(e.try_wait());
-    EXPECT_FALSE(e.wait_for(0s));
+    EXPECT_FALSE(e.wait(0s));
     e.set();
     e.reset();
     EXPECT_FALSE(e.try_wait());

@@ -80,13 +80,13 @@ TEST_P(channel_among, a_deadline_ends_a_wait) {
     run(
         [&](auto wait) -> weft::task<> {
             const auto until = weft::after(weft::now(), 2ms);
-            auto item = co_await wait(empty.async_recv_until(until));
+            auto item = co_await wait(empty.async_recv(until));
             EXPECT_EQ(item.error(), std::errc::timed_out);
             EXPECT_GE(weft::now(), until);
         },
         [&](auto wait) -> weft::task<> {
             const auto until = weft::after(weft::now(), 2ms);
-            auto sent = co_await wait(full.async_send_until(2, until));
+            auto sent = co_await wait(full.async_send(2, until));
             EXPECT_EQ(sent.error(), std::errc::timed_out);
             EXPECT_GE(weft::now(), until);
         });
@@ -106,12 +106,12 @@ TEST(channel, refuses_when_full_and_leaves_the_item_to_its_owner) {
     auto third = std::make_unique<int>(3);
     EXPECT_EQ(c.try_send(std::move(third)).error(), would_wait);
     ASSERT_NE(third, nullptr);
-    EXPECT_EQ(c.send_for(std::move(third), 0s).error(), std::errc::timed_out);
+    EXPECT_EQ(c.send(std::move(third), 0s).error(), std::errc::timed_out);
     EXPECT_EQ(c.size(), 2u);
     EXPECT_EQ(**c.try_recv(), 1);
     EXPECT_EQ(**c.recv(), 2);
     EXPECT_EQ(c.try_recv().error(), would_wait);
-    EXPECT_EQ(c.recv_for(0s).error(), std::errc::timed_out);
+    EXPECT_EQ(c.recv(0s).error(), std::errc::timed_out);
 }
 
 TEST(channel, items_can_be_received_after_close) {
@@ -193,7 +193,7 @@ TEST(channel, never_copies_and_destroys_remaining_items) {
         EXPECT_TRUE(c.recv());
         EXPECT_TRUE(c.send(counting()));
         EXPECT_TRUE(c.send(counting()));
-        EXPECT_EQ(c.send_for(counting(), 0s).error(), std::errc::timed_out);
+        EXPECT_EQ(c.send(counting(), 0s).error(), std::errc::timed_out);
         EXPECT_EQ(counting::living, 3);
     }
     EXPECT_EQ(counting::living, 0);
@@ -240,8 +240,7 @@ TEST(channel, loses_and_duplicates_nothing_under_any_schedule) {
                 [&, s] {
                     for (int i = 0; i < 20; ++i) {
                         const int item = s * 1000 + i;
-                        const bool well =
-                            i % 3 == 0 ? bool(c.send_for(item, 1ms)) : bool(c.send(item));
+                        const bool well = i % 3 == 0 ? bool(c.send(item, 1ms)) : bool(c.send(item));
                         if (well) sent.push_back(item);
                         if (i % 4 == 0) weft::this_fiber::yield();
                     }
@@ -253,7 +252,7 @@ TEST(channel, loses_and_duplicates_nothing_under_any_schedule) {
                 [&, r] {
                     int last[3] = {-1, -1, -1};
                     for (;;) {
-                        auto item = r == 0 ? c.recv_for(1ms) : c.recv();
+                        auto item = r == 0 ? c.recv(1ms) : c.recv();
                         if (!item && item.error() == std::errc::timed_out) continue;
                         if (!item) break;
                         int& before = last[*item / 1000];

@@ -34,9 +34,9 @@ TEST(latch, counts_several_at_once) {
     weft::latch l(3);
     EXPECT_FALSE(l.try_wait());
     l.count_down(2);
-    EXPECT_FALSE(l.wait_for(1ms));
+    EXPECT_FALSE(l.wait(1ms));
     l.arrive_and_wait();
-    EXPECT_TRUE(l.wait_for(0s));
+    EXPECT_TRUE(l.wait(0s));
     EXPECT_TRUE(weft::latch(0).try_wait());
 }
 

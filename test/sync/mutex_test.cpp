@@ -56,10 +56,10 @@ TEST_P(mutex_among, a_deadline_ends_a_wait_and_the_lock_is_not_lost) {
         [&](auto wait) -> weft::task<> {
             co_await wait(held.async_wait());
             const auto until = weft::after(weft::now(), 2ms);
-            EXPECT_FALSE(co_await wait(m.async_lock_until(until)));
+            EXPECT_FALSE(co_await wait(m.async_lock(until)));
             EXPECT_GE(weft::now(), until);
             over.set();
-            EXPECT_TRUE(co_await wait(m.async_lock_until(weft::never)));
+            EXPECT_TRUE(co_await wait(m.async_lock(weft::never)));
             m.unlock();
         });
     EXPECT_TRUE(m.try_lock());
@@ -377,7 +377,7 @@ TEST(mutex, can_be_unlocked_or_tried_before_the_flow_ends) {
             const std::lock_guard held(m, std::adopt_lock);
             co_await weft::sleep_for(1ms);
         }
-        if (co_await m.async_lock_until(weft::now())) m.unlock();
+        if (co_await m.async_lock(weft::now())) m.unlock();
     };
     weft::fiber c([&] { weft::await(in_a_task()); }, {.on = l});
     weft::fiber stopped([&] { const std::lock_guard held(m); }, {.on = l});
@@ -473,7 +473,7 @@ TEST(lock_death, a_refused_wait_names_the_calling_line) {
                  }),
                  here);
     weft::latch never(1);
-    EXPECT_DEATH(in_a_coroutine([&] { static_cast<void>(never.wait_for(1h)); }), here);
+    EXPECT_DEATH(in_a_coroutine([&] { static_cast<void>(never.wait(1h)); }), here);
     weft::auto_reset_event unset;
     EXPECT_DEATH(in_a_coroutine([&] { unset.wait(); }), here);
 }

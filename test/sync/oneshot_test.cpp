@@ -33,7 +33,7 @@ WEFT_INSTANTIATE_AMONG(oneshot_among);
 TEST(oneshot, can_be_closed_without_an_answer) {
     weft::oneshot<int> answer;
     EXPECT_EQ(answer.try_recv().error(), std::errc::resource_unavailable_try_again);
-    EXPECT_EQ(answer.recv_for(0s).error(), std::errc::timed_out);
+    EXPECT_EQ(answer.recv(0s).error(), std::errc::timed_out);
     EXPECT_TRUE(answer.close());
     EXPECT_TRUE(answer.is_closed());
     EXPECT_EQ(answer.send(1).error(), weft::errc::closed);

@@ -61,7 +61,7 @@ TEST_P(recursive_mutex_among, has_one_owner_at_any_lock_depth) {
         for (int i = 0; i < 50; ++i) {
             co_await wait(m.async_lock());
             EXPECT_EQ(inside++, 0);
-            const bool again = co_await wait(m.async_lock_until(weft::never));
+            const bool again = co_await wait(m.async_lock(weft::never));
             EXPECT_TRUE(again && m.owned_by_caller() && m.try_lock());
             if (i % 8 == 0) co_await wait(weft::sleep_for(0s));
             m.unlock();

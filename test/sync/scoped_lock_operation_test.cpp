@@ -14,7 +14,7 @@
 #include "weft/sync/mutex.hpp"
 #include "weft/sync/recursive_mutex.hpp"
 #include "weft/sync/shared_mutex.hpp"
-#include "weft/task/with_deadline.hpp"
+#include "weft/task/with_timeout.hpp"
 #include "weft/wait/shield.hpp"
 
 using namespace std::chrono_literals;

@@ -48,7 +48,7 @@ TEST(unbounded_channel, keeps_order_while_its_buffer_grows) {
     EXPECT_EQ(c.send(0).error(), weft::errc::closed);
     for (int i : c) EXPECT_EQ(i, expected++);
     EXPECT_EQ(expected, next);
-    EXPECT_EQ(c.recv_for(1ms).error(), weft::errc::closed);
+    EXPECT_EQ(c.recv(1ms).error(), weft::errc::closed);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(wait_group, may_grow_while_it_is_waited_for) {
     g.done();
     l.run();
     EXPECT_TRUE(through);
-    EXPECT_TRUE(g.wait_for(0s));
+    EXPECT_TRUE(g.wait(0s));
     f.join();
 }
 

@@ -23,7 +23,7 @@
 #include "weft/task/event_source.hpp"
 #include "weft/task/when_all.hpp"
 #include "weft/task/when_any.hpp"
-#include "weft/task/with_deadline.hpp"
+#include "weft/task/with_timeout.hpp"
 
 namespace {
 
@@ -106,7 +106,7 @@ TEST(as_task, takes_operations_of_each_kind) {
     const auto body = [&]() -> task<> {
         co_await as_task(mutex.async_lock());
         mutex.unlock();
-        EXPECT_TRUE(co_await as_task(mutex.async_lock_until(weft::now() + 1h)));
+        EXPECT_TRUE(co_await as_task(mutex.async_lock(weft::now() + 1h)));
         mutex.unlock();
         co_await as_task(shared.async_lock());
         shared.unlock();
@@ -131,7 +131,7 @@ TEST(as_task, takes_operations_of_each_kind) {
     run(body());
 }
 
-// The use that the headers of when_all and with_deadline name first.
+// The use that the headers of when_all and with_timeout name first.
 TEST(as_task, lets_a_combinator_await_a_channel_directly) {
     weft::channel<int> c;
     const auto body = [&]() -> task<> {

@@ -11,7 +11,7 @@
 #include "weft/sync/select.hpp"
 #include "weft/task/async_generator.hpp"
 #include "weft/task/event_source.hpp"
-#include "weft/task/with_deadline.hpp"
+#include "weft/task/with_timeout.hpp"
 
 namespace {
 
@@ -137,7 +137,7 @@ TEST(task_wakes, before_a_deadline_allocate_nothing) {
                       EXPECT_TRUE(co_await weft::with_timeout(comes, 1h));
                   },
                   [&]() -> task<> {
-                      EXPECT_TRUE(co_await there.async_wait_until(weft::now() + 1h));
+                      EXPECT_TRUE(co_await there.async_wait(weft::now() + 1h));
                       back.set();
                   }),
               0u);

@@ -29,20 +29,15 @@ public:
         if (!try_wait()) await(async_wait(), caller);
     }
     [[nodiscard]] bool try_wait() noexcept { return permits_.try_acquire(); }
-    // True: the event was set. False: the deadline came first. Throws stopped.
-    [[nodiscard]] bool wait_until(time_point deadline,
-                                  std::source_location caller = std::source_location::current()) {
-        return await(async_wait_until(deadline), caller);
-    }
-    template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d,
-                                std::source_location caller = std::source_location::current()) {
-        return wait_until(after(now(), d), caller);
+    // True: the event was set. False: the limit was reached first. Throws stopped.
+    [[nodiscard]] bool wait(time_limit limit,
+                            std::source_location caller = std::source_location::current()) {
+        return await(async_wait(limit), caller);
     }
 
     detail::acquire_operation async_wait() noexcept { return detail::acquire_operation(permits_); }
-    detail::timed_acquire_operation async_wait_until(time_point deadline) noexcept {
-        return detail::timed_acquire_operation(deadline, permits_);
+    detail::timed_acquire_operation async_wait(time_limit limit) noexcept {
+        return detail::timed_acquire_operation(limit, permits_);
     }
 
 private:

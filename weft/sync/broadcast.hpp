@@ -67,17 +67,17 @@ class [[nodiscard]] broadcast_wait {
 public:
     static constexpr bool reports_stop = true;
 
-    broadcast_wait(broadcast_core& c, broadcast_core::place& p, time_point until) noexcept
-        : core_(&c), place_(&p), until_(until) {}
+    broadcast_wait(broadcast_core& c, broadcast_core::place& p, time_limit limit) noexcept
+        : core_(&c), place_(&p), limit_(limit) {}
     // Only before the operation is awaited.
     broadcast_wait(broadcast_wait&& other) noexcept
-        : broadcast_wait(*other.core_, *other.place_, other.until_) {}
+        : broadcast_wait(*other.core_, *other.place_, other.limit_) {}
     broadcast_wait& operator=(const broadcast_wait&) = delete;
     ~broadcast_wait() { leave(); }
 
     bool ready() noexcept;
     bool start(waiter& w) noexcept;
-    time_point deadline() const noexcept { return until_; }
+    time_point deadline() const noexcept { return deadline_of(limit_); }
 
 protected:
     // Zero: an item was received.
@@ -91,7 +91,7 @@ private:
 
     broadcast_core* core_;
     broadcast_core::place* place_;
-    time_point until_;
+    time_limit limit_;
     broadcast_core::item item_;
     broadcast_core::outcome outcome_ = broadcast_core::outcome::none;
     bool enlisted_ = false;
@@ -135,27 +135,18 @@ public:
         receiver& operator=(const receiver&) = delete;
 
         // Errors: errc::closed, after the last item; lagged; operation_canceled; timed_out.
-        result<T> recv(std::source_location caller = std::source_location::current()) {
-            return await(async_recv(), caller);
-        }
-        result<T> recv_until(time_point deadline,
-                             std::source_location caller = std::source_location::current()) {
-            return await(async_recv_until(deadline), caller);
-        }
-        template <class Rep, class Period>
-        result<T> recv_for(std::chrono::duration<Rep, Period> d,
-                           std::source_location caller = std::source_location::current()) {
-            return recv_until(after(now(), d), caller);
+        result<T> recv(time_limit limit = {},
+                       std::source_location caller = std::source_location::current()) {
+            return await(async_recv(limit), caller);
         }
         // Errors: closed, lagged, resource_unavailable_try_again.
         result<T> try_recv() {
-            detail::broadcast_operation<T> op(*core_, place_, never);
+            detail::broadcast_operation<T> op(*core_, place_, {});
             if (op.ready()) return op.take(nullptr, wait_status::woken);
             return failure(std::errc::resource_unavailable_try_again);
         }
-        detail::broadcast_operation<T> async_recv() noexcept { return async_recv_until(never); }
-        detail::broadcast_operation<T> async_recv_until(time_point deadline) noexcept {
-            return detail::broadcast_operation<T>(*core_, place_, deadline);
+        detail::broadcast_operation<T> async_recv(time_limit limit = {}) noexcept {
+            return detail::broadcast_operation<T>(*core_, place_, limit);
         }
 
         // The total count of items that the receiver has missed.

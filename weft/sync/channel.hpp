@@ -8,7 +8,7 @@
 //   never copied. T's move does not throw and does not use the channel.
 // - close(): no further item enters. Items in the channel can still be received; after the last of
 //   them, recv() returns errc::closed.
-// - A transfer happens completely or not at all. A receiver that gives up (deadline, stop) has
+// - A transfer happens completely or not at all. A receiver that gives up (limit, stop) has
 //   received no item. The item of a sender that gives up stays in the send operation until the
 //   operation is destroyed.
 //
@@ -43,11 +43,11 @@ class [[nodiscard]] recv_operation {
 public:
     static constexpr bool reports_stop = true;
 
-    explicit recv_operation(channel_core& c, time_point until = never) noexcept
-        : wait_(c, channel_node::wish::recv, &slot_), until_(until) {}
+    explicit recv_operation(channel_core& c, time_limit limit = {}) noexcept
+        : wait_(c, channel_node::wish::recv, &slot_), limit_(limit) {}
     // Only before the operation is awaited.
     recv_operation(recv_operation&& other) noexcept
-        : recv_operation(other.wait_.channel(), other.until_) {}
+        : recv_operation(other.wait_.channel(), other.limit_) {}
     recv_operation& operator=(const recv_operation&) = delete;
     ~recv_operation() {
         if (wait_.outcome() == transfer::done) slot_.item.~T();
@@ -55,7 +55,7 @@ public:
 
     bool ready() noexcept { return wait_.try_now(); }
     bool start(waiter& w) noexcept { return wait_.start(w); }
-    time_point deadline() const noexcept { return until_; }
+    time_point deadline() const noexcept { return deadline_of(limit_); }
     result<T> take(const waiter*, wait_status how) {
         if (wait_.outcome() == transfer::done) return std::move(slot_.item);
         return failure(channel_wait::error(how));
@@ -64,7 +64,7 @@ public:
 private:
     item_slot<T> slot_;
     channel_wait wait_;
-    time_point until_;
+    time_limit limit_;
 };
 
 template <class T>
@@ -72,16 +72,16 @@ class [[nodiscard]] send_operation {
 public:
     static constexpr bool reports_stop = true;
 
-    send_operation(channel_core& c, T&& item, time_point until) noexcept
-        : item_(std::move(item)), wait_(c, channel_node::wish::send, &item_), until_(until) {}
+    send_operation(channel_core& c, T&& item, time_limit limit) noexcept
+        : item_(std::move(item)), wait_(c, channel_node::wish::send, &item_), limit_(limit) {}
     // Only before the operation is awaited.
     send_operation(send_operation&& other) noexcept
-        : send_operation(other.wait_.channel(), std::move(other.item_), other.until_) {}
+        : send_operation(other.wait_.channel(), std::move(other.item_), other.limit_) {}
     send_operation& operator=(const send_operation&) = delete;
 
     bool ready() noexcept { return wait_.try_now(); }
     bool start(waiter& w) noexcept { return wait_.start(w); }
-    time_point deadline() const noexcept { return until_; }
+    time_point deadline() const noexcept { return deadline_of(limit_); }
     result<void> take(const waiter*, wait_status how) noexcept {
         if (wait_.outcome() == transfer::done) return {};
         return failure(channel_wait::error(how));
@@ -90,7 +90,7 @@ public:
 private:
     T item_;
     channel_wait wait_;
-    time_point until_;
+    time_limit limit_;
 };
 
 // The error that a try_ function returns.
@@ -182,14 +182,9 @@ public:
         }
         return send_waiting(std::move(item));
     }
-    result<void> send_until(T item, time_point deadline,
-                            std::source_location caller = std::source_location::current()) {
-        return await(async_send_until(std::move(item), deadline), caller);
-    }
-    template <class Rep, class Period>
-    result<void> send_for(T item, std::chrono::duration<Rep, Period> d,
-                          std::source_location caller = std::source_location::current()) {
-        return send_until(std::move(item), after(now(), d), caller);
+    result<void> send(T item, time_limit limit,
+                      std::source_location caller = std::source_location::current()) {
+        return await(async_send(std::move(item), limit), caller);
     }
     // On failure the item is unchanged. Errors: closed, resource_unavailable_try_again.
     result<void> try_send(T&& item) noexcept {
@@ -216,26 +211,17 @@ public:
         slot.item.~T();
         return item;
     }
-    result<T> recv_until(time_point deadline,
-                         std::source_location caller = std::source_location::current()) {
-        return await(async_recv_until(deadline), caller);
-    }
-    template <class Rep, class Period>
-    result<T> recv_for(std::chrono::duration<Rep, Period> d,
-                       std::source_location caller = std::source_location::current()) {
-        return recv_until(after(now(), d), caller);
+    result<T> recv(time_limit limit,
+                   std::source_location caller = std::source_location::current()) {
+        return await(async_recv(limit), caller);
     }
     result<T> try_recv() { return detail::try_recv<T>(core_); }
 
-    detail::send_operation<T> async_send(T item) noexcept {
-        return detail::send_operation<T>(core_, std::move(item), never);
+    detail::send_operation<T> async_send(T item, time_limit limit = {}) noexcept {
+        return detail::send_operation<T>(core_, std::move(item), limit);
     }
-    detail::send_operation<T> async_send_until(T item, time_point deadline) noexcept {
-        return detail::send_operation<T>(core_, std::move(item), deadline);
-    }
-    detail::recv_operation<T> async_recv() noexcept { return detail::recv_operation<T>(core_); }
-    detail::recv_operation<T> async_recv_until(time_point deadline) noexcept {
-        return detail::recv_operation<T>(core_, deadline);
+    detail::recv_operation<T> async_recv(time_limit limit = {}) noexcept {
+        return detail::recv_operation<T>(core_, limit);
     }
 
     // Wakes all waiters. False: the channel was closed already.

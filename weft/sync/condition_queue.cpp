@@ -10,8 +10,8 @@ namespace weft::detail {
 void notice::hand_on() noexcept { condition->notify_one(); }
 
 condition_awaiter::condition_awaiter(const lock_functions& of_lock, condition_queue& q,
-                                     time_point until, std::source_location caller) noexcept
-    : frame{notified, drop}, of_lock_(of_lock), until_(until), caller_(caller), notice_(q) {}
+                                     time_limit limit, std::source_location caller) noexcept
+    : frame{notified, drop}, of_lock_(of_lock), limit_(limit), caller_(caller), notice_(q) {}
 
 waiter& condition_awaiter::make(std::optional<waiter>& w) noexcept {
     return flow_ != nullptr ? w.emplace(*flow_) : w.emplace(home_of_nobody());
@@ -30,7 +30,7 @@ bool condition_awaiter::await_suspend(std::coroutine_handle<> h) {
     unlocked_ = true;
     notice_.condition->enlist(notice_, w);
     of_lock_.unlock(*this);
-    w.begin_wait(until_);
+    w.begin_wait(deadline_of(limit_));
     return true;
 }
 

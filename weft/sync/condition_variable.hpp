@@ -1,5 +1,5 @@
 // condition_variable: releases a mutex and waits until another agent notifies a change. As std's,
-// with weft::mutex and with time points of the steady clock.
+// with weft::mutex, and with time points of the steady clock or the system clock.
 //
 // Design: each wait is two waits, for the notification and then for the mutex. The second wait
 // cannot be stopped, so a wait always ends with the mutex locked, even if it ends by an exception.
@@ -42,7 +42,7 @@ public:
     // All waits throw stopped, with the mutex held.
     void wait(std::unique_lock<mutex>& lock,
               std::source_location caller = std::source_location::current()) {
-        wait_until(lock, never, caller);
+        block(lock, never, stop_token(), caller);
     }
     template <class Predicate>
     void wait(std::unique_lock<mutex>& lock, Predicate p,
@@ -50,16 +50,19 @@ public:
         while (!p()) wait(lock, caller);
     }
 
-    std::cv_status wait_until(std::unique_lock<mutex>& lock, time_point deadline,
+    template <class Clock, class Duration>
+    std::cv_status wait_until(std::unique_lock<mutex>& lock,
+                              std::chrono::time_point<Clock, Duration> t,
                               std::source_location caller = std::source_location::current()) {
-        return block(lock, deadline, stop_token(), caller);
+        return block(lock, detail::deadline_of(time_limit(t)), stop_token(), caller);
     }
     // Returns the predicate's last value.
-    template <class Predicate>
-    bool wait_until(std::unique_lock<mutex>& lock, time_point deadline, Predicate p,
-                    std::source_location caller = std::source_location::current()) {
+    template <class Clock, class Duration, class Predicate>
+    bool wait_until(std::unique_lock<mutex>& lock, std::chrono::time_point<Clock, Duration> t,
+                    Predicate p, std::source_location caller = std::source_location::current()) {
+        const time_point deadline = detail::deadline_of(time_limit(t));
         while (!p())
-            if (wait_until(lock, deadline, caller) == std::cv_status::timeout) return p();
+            if (block(lock, deadline, stop_token(), caller) == std::cv_status::timeout) return p();
         return true;
     }
     template <class Rep, class Period>
@@ -80,9 +83,11 @@ public:
               std::source_location caller = std::source_location::current()) {
         return wait_until(lock, token, never, std::move(p), caller);
     }
-    template <class Predicate>
-    bool wait_until(std::unique_lock<mutex>& lock, stop_token token, time_point deadline,
-                    Predicate p, std::source_location caller = std::source_location::current()) {
+    template <class Clock, class Duration, class Predicate>
+    bool wait_until(std::unique_lock<mutex>& lock, stop_token token,
+                    std::chrono::time_point<Clock, Duration> t, Predicate p,
+                    std::source_location caller = std::source_location::current()) {
+        const time_point deadline = detail::deadline_of(time_limit(t));
         while (!token.stop_requested()) {
             if (p()) return true;
             if (block(lock, deadline, token, caller) == std::cv_status::timeout) break;
@@ -100,12 +105,12 @@ public:
     detail::condition_wait<std::unique_lock<mutex>, void> async_wait(
         std::unique_lock<mutex>& lock,
         std::source_location caller = std::source_location::current()) noexcept {
-        return {queue_, lock, never, caller};
+        return {queue_, lock, {}, caller};
     }
-    detail::condition_wait<std::unique_lock<mutex>, std::cv_status> async_wait_until(
-        std::unique_lock<mutex>& lock, time_point deadline,
+    detail::condition_wait<std::unique_lock<mutex>, std::cv_status> async_wait(
+        std::unique_lock<mutex>& lock, time_limit limit,
         std::source_location caller = std::source_location::current()) noexcept {
-        return {queue_, lock, deadline, caller};
+        return {queue_, lock, limit, caller};
     }
 
 private:

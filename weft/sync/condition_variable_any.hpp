@@ -1,5 +1,5 @@
 // condition_variable_any: releases a lock of any type and waits until another agent notifies a
-// change. As std's, with time points of the steady clock.
+// change. As std's, with time points of the steady clock or the system clock.
 //
 // Design: the waits of condition_variable, for every type with lock() and unlock(): a reader's
 // std::shared_lock, a std::unique_lock of another mutex, a lock of your own. A coroutine waits with
@@ -44,7 +44,7 @@ public:
     // All waits throw stopped, with the lock held.
     template <class Lock>
     void wait(Lock& lock, std::source_location caller = std::source_location::current()) {
-        wait_until(lock, never, caller);
+        block(lock, never, stop_token(), caller);
     }
     template <class Lock, std::predicate Predicate>
     void wait(Lock& lock, Predicate p,
@@ -52,17 +52,18 @@ public:
         while (!p()) wait(lock, caller);
     }
 
-    template <class Lock>
-    std::cv_status wait_until(Lock& lock, time_point deadline,
+    template <class Lock, class Clock, class Duration>
+    std::cv_status wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> t,
                               std::source_location caller = std::source_location::current()) {
-        return block(lock, deadline, stop_token(), caller);
+        return block(lock, detail::deadline_of(time_limit(t)), stop_token(), caller);
     }
     // Returns the predicate's last value.
-    template <class Lock, std::predicate Predicate>
-    bool wait_until(Lock& lock, time_point deadline, Predicate p,
+    template <class Lock, class Clock, class Duration, std::predicate Predicate>
+    bool wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> t, Predicate p,
                     std::source_location caller = std::source_location::current()) {
+        const time_point deadline = detail::deadline_of(time_limit(t));
         while (!p())
-            if (wait_until(lock, deadline, caller) == std::cv_status::timeout) return p();
+            if (block(lock, deadline, stop_token(), caller) == std::cv_status::timeout) return p();
         return true;
     }
     template <class Lock, class Rep, class Period>
@@ -83,9 +84,10 @@ public:
               std::source_location caller = std::source_location::current()) {
         return wait_until(lock, token, never, std::move(p), caller);
     }
-    template <class Lock, std::predicate Predicate>
-    bool wait_until(Lock& lock, stop_token token, time_point deadline, Predicate p,
-                    std::source_location caller = std::source_location::current()) {
+    template <class Lock, class Clock, class Duration, std::predicate Predicate>
+    bool wait_until(Lock& lock, stop_token token, std::chrono::time_point<Clock, Duration> t,
+                    Predicate p, std::source_location caller = std::source_location::current()) {
+        const time_point deadline = detail::deadline_of(time_limit(t));
         while (!token.stop_requested()) {
             if (p()) return true;
             if (block(lock, deadline, token, caller) == std::cv_status::timeout) break;
@@ -102,13 +104,13 @@ public:
     template <detail::awaitable_lock Lock>
     detail::condition_wait<Lock, void> async_wait(
         Lock& lock, std::source_location caller = std::source_location::current()) noexcept {
-        return {queue_, lock, never, caller};
+        return {queue_, lock, {}, caller};
     }
     template <detail::awaitable_lock Lock>
-    detail::condition_wait<Lock, std::cv_status> async_wait_until(
-        Lock& lock, time_point deadline,
+    detail::condition_wait<Lock, std::cv_status> async_wait(
+        Lock& lock, time_limit limit,
         std::source_location caller = std::source_location::current()) noexcept {
-        return {queue_, lock, deadline, caller};
+        return {queue_, lock, limit, caller};
     }
 
 private:

@@ -46,23 +46,26 @@ public:
         if (!try_acquire()) await(async_acquire(), caller);
     }
     [[nodiscard]] bool try_acquire() noexcept { return permits_.try_acquire(); }
-    // False at the deadline. Throws stopped.
+    // False when the time is up. The time points are those of the steady clock or the system clock.
+    // Throws stopped.
+    template <class Clock, class Duration>
     [[nodiscard]] bool try_acquire_until(
-        time_point deadline, std::source_location caller = std::source_location::current()) {
-        return await(async_acquire_until(deadline), caller);
+        std::chrono::time_point<Clock, Duration> t,
+        std::source_location caller = std::source_location::current()) {
+        return await(async_acquire(t), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(
         std::chrono::duration<Rep, Period> d,
         std::source_location caller = std::source_location::current()) {
-        return try_acquire_until(after(now(), d), caller);
+        return await(async_acquire(d), caller);
     }
 
     detail::acquire_operation async_acquire() noexcept {
         return detail::acquire_operation(permits_);
     }
-    detail::timed_acquire_operation async_acquire_until(time_point deadline) noexcept {
-        return detail::timed_acquire_operation(deadline, permits_);
+    detail::timed_acquire_operation async_acquire(time_limit limit) noexcept {
+        return detail::timed_acquire_operation(limit, permits_);
     }
 
 private:

@@ -30,20 +30,15 @@ public:
     void wait(std::source_location caller = std::source_location::current()) {
         if (!is_set()) await(async_wait(), caller);
     }
-    // True: the event was set. False: the deadline came first. Throws stopped.
-    [[nodiscard]] bool wait_until(time_point deadline,
-                                  std::source_location caller = std::source_location::current()) {
-        return await(async_wait_until(deadline), caller);
-    }
-    template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d,
-                                std::source_location caller = std::source_location::current()) {
-        return wait_until(after(now(), d), caller);
+    // True: the event was set. False: the limit was reached first. Throws stopped.
+    [[nodiscard]] bool wait(time_limit limit,
+                            std::source_location caller = std::source_location::current()) {
+        return await(async_wait(limit), caller);
     }
 
     detail::countdown_operation async_wait() noexcept { return detail::countdown_operation(gate_); }
-    detail::timed_gate_operation async_wait_until(time_point deadline) noexcept {
-        return detail::timed_gate_operation(deadline, gate_);
+    detail::timed_gate_operation async_wait(time_limit limit) noexcept {
+        return detail::timed_gate_operation(limit, gate_);
     }
 
 private:

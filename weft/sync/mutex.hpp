@@ -105,15 +105,18 @@ public:
         detail::count_lock(1);
         return true;
     }
-    // False at the deadline. Throws stopped.
+    // False when the time is up. The time points are those of the steady clock or the system clock.
+    // Throws stopped.
+    template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(
-        time_point deadline, std::source_location caller = std::source_location::current()) {
-        return try_lock(caller) || await(async_lock_until(deadline, caller), caller);
+        std::chrono::time_point<Clock, Duration> t,
+        std::source_location caller = std::source_location::current()) {
+        return try_lock(caller) || await(async_lock(t, caller), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d,
                                     std::source_location caller = std::source_location::current()) {
-        return try_lock(caller) || await(async_lock_until(after(now(), d), caller), caller);
+        return try_lock(caller) || await(async_lock(d, caller), caller);
     }
     void unlock(std::source_location caller = std::source_location::current()) noexcept {
         const detail::lock_owner me = detail::lock_owner_here();
@@ -125,10 +128,9 @@ public:
         std::source_location caller = std::source_location::current()) noexcept {
         return detail::lock_operation(*this, caller);
     }
-    detail::timed_lock_operation async_lock_until(
-        time_point deadline,
-        std::source_location caller = std::source_location::current()) noexcept {
-        return detail::timed_lock_operation(deadline, *this, caller);
+    detail::timed_lock_operation async_lock(
+        time_limit limit, std::source_location caller = std::source_location::current()) noexcept {
+        return detail::timed_lock_operation(limit, *this, caller);
     }
 
     // A std::unique_lock that owns the mutex; the mutex is unlocked at once if it is not kept. Its

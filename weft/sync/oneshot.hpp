@@ -33,22 +33,13 @@ public:
         return send(T(item));
     }
 
-    result<T> recv(std::source_location caller = std::source_location::current()) {
-        return await(async_recv(), caller);
-    }
-    result<T> recv_until(time_point deadline,
-                         std::source_location caller = std::source_location::current()) {
-        return await(async_recv_until(deadline), caller);
-    }
-    template <class Rep, class Period>
-    result<T> recv_for(std::chrono::duration<Rep, Period> d,
-                       std::source_location caller = std::source_location::current()) {
-        return recv_until(after(now(), d), caller);
+    result<T> recv(time_limit limit = {},
+                   std::source_location caller = std::source_location::current()) {
+        return await(async_recv(limit), caller);
     }
     result<T> try_recv() { return detail::try_recv<T>(core_); }
-    detail::recv_operation<T> async_recv() noexcept { return detail::recv_operation<T>(core_); }
-    detail::recv_operation<T> async_recv_until(time_point deadline) noexcept {
-        return detail::recv_operation<T>(core_, deadline);
+    detail::recv_operation<T> async_recv(time_limit limit = {}) noexcept {
+        return detail::recv_operation<T>(core_, limit);
     }
 
     // After close(), no item can be sent.

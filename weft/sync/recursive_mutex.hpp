@@ -52,15 +52,18 @@ public:
         ++depth_;
         return true;
     }
-    // False at the deadline. Throws stopped.
+    // False when the time is up. The time points are those of the steady clock or the system clock.
+    // Throws stopped.
+    template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(
-        time_point deadline, std::source_location caller = std::source_location::current()) {
-        return await(async_lock_until(deadline, caller), caller);
+        std::chrono::time_point<Clock, Duration> t,
+        std::source_location caller = std::source_location::current()) {
+        return await(async_lock(t, caller), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d,
                                     std::source_location caller = std::source_location::current()) {
-        return try_lock_until(after(now(), d), caller);
+        return await(async_lock(d, caller), caller);
     }
     void unlock(std::source_location caller = std::source_location::current()) noexcept {
         if (owned_by_caller(caller) && --depth_ != 0) return;
@@ -71,9 +74,9 @@ public:
         std::source_location caller = std::source_location::current()) noexcept {
         return detail::recursive<detail::lock_operation>(*this, mutex_, caller);
     }
-    detail::recursive<detail::timed_lock_operation> async_lock_until(
-        time_point t, std::source_location caller = std::source_location::current()) noexcept {
-        return detail::recursive<detail::timed_lock_operation>(*this, t, mutex_, caller);
+    detail::recursive<detail::timed_lock_operation> async_lock(
+        time_limit limit, std::source_location caller = std::source_location::current()) noexcept {
+        return detail::recursive<detail::timed_lock_operation>(*this, limit, mutex_, caller);
     }
     // A std::unique_lock that owns the mutex once more.
     detail::scoped_lock_operation<detail::recursive<detail::lock_operation>,

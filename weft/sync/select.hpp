@@ -104,14 +104,14 @@ enum class beside { deadline, stop, otherwise };
 template <beside Kind, class F>
 struct beside_case {
     F f;
-    time_point until = never;
+    time_limit limit;
 
     struct placed {
         static constexpr beside kind = Kind;
         F f;
-        time_point until;
+        time_limit limit;
 
-        explicit placed(beside_case&& c) noexcept : f(std::move(c.f)), until(c.until) {}
+        explicit placed(beside_case&& c) noexcept : f(std::move(c.f)), limit(c.limit) {}
         void run() { f(); }
     };
 };
@@ -164,6 +164,7 @@ public:
     }
     bool start(waiter& w) noexcept {
         constexpr bool can_end = (how_many<beside::deadline> + how_many<beside::stop>) != 0;
+        if constexpr (has_events) until_ = end_of_limit();
         return core_.start(w, can_end);
     }
     bool again(waiter& w) noexcept
@@ -172,12 +173,10 @@ public:
         return core_.again(w, deadline(), reports_stop);
     }
     time_point deadline() const noexcept {
-        time_point first = never;
-        each([&](const auto& c, std::size_t) {
-            if constexpr (requires { c.until; })
-                if (c.until < first) first = c.until;
-        });
-        return first;
+        if constexpr (has_events)
+            return until_;
+        else
+            return end_of_limit();
     }
     std::size_t take(const waiter* w, wait_status how) {
         core_.leave();
@@ -198,6 +197,14 @@ public:
     }
 
 private:
+    time_point end_of_limit() const noexcept {
+        time_limit limit;
+        each([&](const auto& c, std::size_t) {
+            if constexpr (is_beside<std::remove_cvref_t<decltype(c)>, beside::deadline>)
+                limit = c.limit;
+        });
+        return deadline_of(limit);
+    }
     template <class F>
     void each(F f) {
         std::apply(
@@ -254,6 +261,7 @@ private:
     }
 
     std::tuple<Cases...> cases_;
+    [[no_unique_address]] std::conditional_t<has_events, time_point, no_events> until_{};
     std::array<channel_node*, node_count> nodes_{};
     std::array<channel_core*, node_count> channels_{};
     [[no_unique_address]] event_array events_{};
@@ -280,18 +288,19 @@ template <class Channel, class F>
 auto on_closed(Channel& c, F f) noexcept {
     return detail::closed_case<F>{&c.core(), std::move(f)};
 }
-template <class Rep, class Period, class F>
+// A duration begins when the select waits.
+template <class F>
     requires std::invocable<F&>
-auto on_timeout(std::chrono::duration<Rep, Period> d, F f) noexcept {
-    return detail::beside_case<detail::beside::deadline, F>{std::move(f), after(now(), d)};
+auto on_timeout(time_limit limit, F f) noexcept {
+    return detail::beside_case<detail::beside::deadline, F>{std::move(f), limit};
 }
 template <class F>
 auto on_stop(F f) noexcept {
-    return detail::beside_case<detail::beside::stop, F>{std::move(f)};
+    return detail::beside_case<detail::beside::stop, F>{std::move(f), {}};
 }
 template <class F>
 auto otherwise(F f) noexcept {
-    return detail::beside_case<detail::beside::otherwise, F>{std::move(f)};
+    return detail::beside_case<detail::beside::otherwise, F>{std::move(f), {}};
 }
 
 // Begins when it is awaited: by co_await, await or sync_wait.

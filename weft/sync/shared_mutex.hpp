@@ -103,25 +103,30 @@ public:
     [[nodiscard]] bool try_lock() noexcept { return try_lock_as(detail::lock_owner_here()); }
     [[nodiscard]] bool try_lock_shared() noexcept;
 
-    // False at the deadline. Throw stopped.
+    // False when the time is up. The time points are those of the steady clock or the system clock.
+    // Throw stopped.
+    template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(
-        time_point t, std::source_location caller = std::source_location::current()) {
-        return await(async_lock_until(t, caller), caller);
+        std::chrono::time_point<Clock, Duration> t,
+        std::source_location caller = std::source_location::current()) {
+        return await(async_lock(t, caller), caller);
     }
+    template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_shared_until(
-        time_point t, std::source_location caller = std::source_location::current()) {
-        return await(async_lock_shared_until(t, caller), caller);
+        std::chrono::time_point<Clock, Duration> t,
+        std::source_location caller = std::source_location::current()) {
+        return await(async_lock_shared(t, caller), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d,
                                     std::source_location caller = std::source_location::current()) {
-        return try_lock_until(after(now(), d), caller);
+        return await(async_lock(d, caller), caller);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(
         std::chrono::duration<Rep, Period> d,
         std::source_location caller = std::source_location::current()) {
-        return try_lock_shared_until(after(now(), d), caller);
+        return await(async_lock_shared(d, caller), caller);
     }
 
     // Abort if the lock is not held in that mode, or if another agent is the writer.
@@ -143,13 +148,13 @@ public:
         std::source_location caller = std::source_location::current()) noexcept {
         return {*this, detail::lock_mode::shared, caller};
     }
-    detail::timed_shared_lock_operation async_lock_until(
-        time_point t, std::source_location caller = std::source_location::current()) noexcept {
-        return detail::timed_shared_lock_operation(t, *this, detail::lock_mode::none, caller);
+    detail::timed_shared_lock_operation async_lock(
+        time_limit limit, std::source_location caller = std::source_location::current()) noexcept {
+        return detail::timed_shared_lock_operation(limit, *this, detail::lock_mode::none, caller);
     }
-    detail::timed_shared_lock_operation async_lock_shared_until(
-        time_point t, std::source_location caller = std::source_location::current()) noexcept {
-        return detail::timed_shared_lock_operation(t, *this, detail::lock_mode::shared, caller);
+    detail::timed_shared_lock_operation async_lock_shared(
+        time_limit limit, std::source_location caller = std::source_location::current()) noexcept {
+        return detail::timed_shared_lock_operation(limit, *this, detail::lock_mode::shared, caller);
     }
     // A std::unique_lock or std::shared_lock that owns the lock.
     detail::scoped_lock_operation<detail::shared_lock_operation, std::unique_lock<shared_mutex>>

@@ -165,7 +165,7 @@ protected:
         void (*take)(condition_awaiter&);  // the lock object owns the lock again
     };
 
-    condition_awaiter(const lock_functions& of_lock, condition_queue& q, time_point until,
+    condition_awaiter(const lock_functions& of_lock, condition_queue& q, time_limit limit,
                       std::source_location caller) noexcept;
     ~condition_awaiter() { unshield(); }
     // Before the operation of the lock is destroyed: ends a wait for the lock.
@@ -182,7 +182,7 @@ private:
     void unshield() noexcept;
 
     const lock_functions& of_lock_;
-    const time_point until_;
+    const time_limit limit_;
     const std::source_location caller_;  // of the call, for messages
     wait_status status_ = wait_status::woken;
     stop_reason reason_ = stop_reason::none;
@@ -203,9 +203,9 @@ class typed_condition_awaiter : public condition_awaiter {
         decltype(access::async_lock(std::declval<typename Lock::mutex_type&>(), {}));
 
 public:
-    typed_condition_awaiter(condition_queue& q, Lock& lock, time_point until,
+    typed_condition_awaiter(condition_queue& q, Lock& lock, time_limit limit,
                             std::source_location caller) noexcept
-        : condition_awaiter(functions, q, until, caller), lock_(lock) {
+        : condition_awaiter(functions, q, limit, caller), lock_(lock) {
         check_is_held(lock, caller);
     }
     ~typed_condition_awaiter() { leave_lock(); }
@@ -242,17 +242,17 @@ private:
 template <class Lock, class Result>
 class [[nodiscard]] condition_wait {
 public:
-    condition_wait(condition_queue& q, Lock& lock, time_point until,
+    condition_wait(condition_queue& q, Lock& lock, time_limit limit,
                    std::source_location caller) noexcept
-        : queue_(&q), lock_(&lock), until_(until), caller_(caller) {}
+        : queue_(&q), lock_(&lock), limit_(limit), caller_(caller) {}
     typed_condition_awaiter<Lock, Result> operator co_await() const noexcept {
-        return {*queue_, *lock_, until_, caller_};
+        return {*queue_, *lock_, limit_, caller_};
     }
 
 private:
     condition_queue* queue_;
     Lock* lock_;
-    time_point until_;
+    time_limit limit_;
     std::source_location caller_;
 };
 
