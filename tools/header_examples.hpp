@@ -498,10 +498,10 @@ weft::task<int> from_cache(int);
 weft::task<int> from_disk(int);
 extern std::vector<weft::task<int>> replicas;
 }  // namespace task_when_any
-namespace task_with_deadline {
+namespace task_with_timeout {
 extern int db;
 weft::task<reply> ask(int);
-}  // namespace task_with_deadline
+}  // namespace task_with_timeout
 namespace task_with_nursery {
 extern weft::tcp_listener listener;
 weft::task<> session(weft::tcp_stream);

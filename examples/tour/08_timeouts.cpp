@@ -13,7 +13,7 @@
 
 #include "weft/run/run.hpp"
 #include "weft/task/sync_wait.hpp"
-#include "weft/task/with_deadline.hpp"
+#include "weft/task/with_timeout.hpp"
 #include "weft/wait/timeout_scope.hpp"
 
 using namespace std::chrono_literals;

@@ -37,7 +37,7 @@
 #include "test/support/agents.hpp"
 #include "weft/task/detail/task_run.hpp"
 #include "weft/task/task.hpp"
-#include "weft/task/with_deadline.hpp"
+#include "weft/task/with_timeout.hpp"
 
 namespace weft::testing {
 

@@ -22,7 +22,7 @@
 #include "weft/task/eager_task.hpp"
 #include "weft/task/schedule_on.hpp"
 #include "weft/task/sync_wait.hpp"
-#include "weft/task/with_deadline.hpp"
+#include "weft/task/with_timeout.hpp"
 #include "weft/wait/context_local.hpp"
 #include "weft/wait/sleep.hpp"
 

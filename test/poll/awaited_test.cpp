@@ -16,7 +16,7 @@
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/task/sync_wait.hpp"
-#include "weft/task/with_deadline.hpp"
+#include "weft/task/with_timeout.hpp"
 
 using namespace std::chrono_literals;
 

@@ -20,8 +20,8 @@
 #include "weft/task/task_handle.hpp"
 #include "weft/task/when_all.hpp"
 #include "weft/task/when_any.hpp"
-#include "weft/task/with_deadline.hpp"
 #include "weft/task/with_nursery.hpp"
+#include "weft/task/with_timeout.hpp"
 #include "weft/wait/timeout_scope.hpp"
 
 namespace {

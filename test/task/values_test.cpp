@@ -24,8 +24,8 @@
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/when_all.hpp"
 #include "weft/task/when_any.hpp"
-#include "weft/task/with_deadline.hpp"
 #include "weft/task/with_nursery.hpp"
+#include "weft/task/with_timeout.hpp"
 
 namespace {
 

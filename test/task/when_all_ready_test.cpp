@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "test/task/on_loop.hpp"
-#include "weft/task/with_deadline.hpp"
+#include "weft/task/with_timeout.hpp"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include "weft/fiber/nursery.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/task_handle.hpp"
-#include "weft/task/with_deadline.hpp"
 #include "weft/task/with_nursery.hpp"
+#include "weft/task/with_timeout.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/timeout_scope.hpp"
 

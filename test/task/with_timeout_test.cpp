@@ -1,4 +1,4 @@
-#include "weft/task/with_deadline.hpp"
+#include "weft/task/with_timeout.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,6 @@
 namespace {
 
 using namespace on_loop;
-using weft::with_deadline;
 using weft::with_timeout;
 
 TEST(with_timeout, returns_a_value_that_comes_in_time) {
@@ -97,7 +96,29 @@ TEST(with_timeout, forwards_a_stop_and_an_error) {
     EXPECT_THROW(r.take(), weft::stopped);
 }
 
-TEST(with_deadline, of_a_result_returns_an_unnested_result) {
+TEST(with_timeout, of_a_duration_begins_when_it_is_awaited) {
+    const auto body = []() -> task<> {
+        auto limited = with_timeout(number_in(1h, 1), 5ms);
+        co_await weft::sleep_for(1h);
+        const weft::time_point begin = weft::now();
+        const weft::result<int> r = co_await limited;
+        EXPECT_EQ(r.error(), std::errc::timed_out);
+        EXPECT_EQ(weft::now() - begin, 5ms);
+    };
+    run(body());
+}
+
+TEST(with_timeout, takes_a_time_of_the_system_clock) {
+    const auto body = []() -> task<> {
+        const auto passed = std::chrono::system_clock::now() - 1s;
+        EXPECT_EQ((co_await with_timeout(number_in(1h, 1), passed)).error(), std::errc::timed_out);
+        const auto later = std::chrono::system_clock::now() + 1h;
+        EXPECT_EQ((co_await with_timeout(number_in(1ms, 1), later)).value(), 1);
+    };
+    run(body());
+}
+
+TEST(with_timeout, of_a_result_returns_an_unnested_result) {
     const auto reads = [](bool ends) -> task<weft::result<int>> {
         try {
             co_await weft::sleep_for(ends ? 1ms : 1h);
@@ -107,15 +128,15 @@ TEST(with_deadline, of_a_result_returns_an_unnested_result) {
         co_return 5;
     };
     const auto body = [&]() -> task<> {
-        weft::result<int> r = co_await with_deadline(reads(true), weft::now() + 5ms);
+        weft::result<int> r = co_await with_timeout(reads(true), weft::now() + 5ms);
         EXPECT_EQ(r.value(), 5);
-        r = co_await with_deadline(reads(false), weft::now() + 5ms);
+        r = co_await with_timeout(reads(false), weft::now() + 5ms);
         EXPECT_EQ(r.error(), std::errc::timed_out);
     };
     run(body());
 }
 
-TEST(with_deadline, can_be_awaited_by_a_fiber) {
+TEST(with_timeout, can_be_awaited_by_a_fiber) {
     weft::testing::virtual_loop l(1);
     weft::fiber f(
         [] {
@@ -127,7 +148,7 @@ TEST(with_deadline, can_be_awaited_by_a_fiber) {
     f.join();
 }
 
-TEST(with_deadline, can_be_awaited_outside_any_flow) {
+TEST(with_timeout, can_be_awaited_outside_any_flow) {
     weft::testing::virtual_loop l(1);
     const auto body = []() -> task<bool> {
         co_return (co_await with_timeout(number_in(1h, 1), 5ms)).error() == std::errc::timed_out;

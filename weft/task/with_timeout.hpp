@@ -1,22 +1,21 @@
-// with_deadline, with_timeout: await something, but not beyond a time point.
+// with_timeout: await something, but no longer than a time limit.
 //
 //   weft::result<reply> r = co_await weft::with_timeout(ask(db), 250ms);
 //   if (r.error() == std::errc::timed_out) ...
 //
-// The deadline holds for every wait within the awaited object, however deep. A wait that is cut
+// The limit holds for every wait within the awaited object, however deep. A wait that is cut
 // short ends as by a stop, with the reason `deadline`, and destructors run; an operation that has
 // ended by itself wins. Nothing is left behind. An inner deadline cannot extend an outer deadline;
 // the expiry of an outer deadline is not turned into timed_out here.
 //
-// The deadline is set on the awaiter's flow while the object is awaited in place. A task that was
-// started by start() runs beside the rest of its flow: there the awaited object gets a flow of its
-// own.
+// A duration begins when the result of with_timeout is awaited. The deadline is set on the
+// awaiter's flow while the object is awaited in place. A task that was started by start() runs
+// beside the rest of its flow: there the awaited object gets a flow of its own.
 //
 // The result is a weft::result<T>. If the awaited object itself gives a result<T>, that result is
 // passed on, not nested in another.
 #pragma once
 
-#include <chrono>
 #include <system_error>
 
 #include "weft/base/result.hpp"
@@ -112,7 +111,8 @@ struct has_its_flow {
 };
 
 template <class T>
-task<within_t<T>> with_deadline(task<T> t, time_point until) {
+task<within_t<T>> with_timeout(task<T> t, time_limit limit) {
+    const time_point until = deadline_of(limit);
     const bool in_place = co_await has_its_flow();
     if (in_place) co_return co_await within_deadline(std::move(t), until);
     co_return co_await schedule_on(executor_here(), within_deadline(std::move(t), until));
@@ -120,13 +120,9 @@ task<within_t<T>> with_deadline(task<T> t, time_point until) {
 
 }  // namespace detail
 
-template <awaitable A, class Duration>
-auto with_deadline(A&& a, std::chrono::time_point<clock, Duration> t) {
-    return detail::with_deadline(detail::as_task(std::forward<A>(a)), saturated(t));
-}
-template <awaitable A, class Rep, class Period>
-auto with_timeout(A&& a, std::chrono::duration<Rep, Period> d) {
-    return detail::with_deadline(detail::as_task(std::forward<A>(a)), after(now(), d));
+template <awaitable A>
+auto with_timeout(A&& a, time_limit limit) {
+    return detail::with_timeout(detail::as_task(std::forward<A>(a)), limit);
 }
 
 }  // namespace weft
