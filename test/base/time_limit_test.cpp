@@ -35,6 +35,8 @@ static_assert(!time_limit().is_timeout());
 
 // A duration of any type: rounded up, saturated, and passed if negative.
 static_assert(time_limit(1ns).is_timeout() && time_limit(0s).is_timeout());
+static_assert(time_limit(250ms).timeout() == 250ms && time_limit(-1s).timeout() == 0s);
+static_assert(time_limit(begin).timeout() == no_timeout);
 static_assert(end_of(0ns) == begin);
 static_assert(end_of(250ms) == begin + 250ms);
 static_assert(end_of(lasting<double, std::ratio<1>>(0.25)) == begin + 250ms);

@@ -58,12 +58,12 @@ const future_wait_row every_wait_for_a_future[] = {
      }},
     {"wait", [](waited_for& w) { return w.f.wait(), false; },
      [](waited_for& w) -> weft::task<bool> {
-         co_await w.f.async_wait_until(weft::never);
+         co_await w.f.async_wait(weft::never);
          co_return false;
      }},
     {"wait_for", [](waited_for& w) { return w.f.wait_for(1000h), false; },
      [](waited_for& w) -> weft::task<bool> {
-         co_await w.f.async_wait_until(weft::after(weft::now(), 1000h));
+         co_await w.f.async_wait(weft::after(weft::now(), 1000h));
          co_return false;
      }},
     {"shared_get", [](waited_for& w) { return w.s.get(), false; },
@@ -73,7 +73,7 @@ const future_wait_row every_wait_for_a_future[] = {
      }},
     {"shared_wait_for", [](waited_for& w) { return w.s.wait_for(1000h), false; },
      [](waited_for& w) -> weft::task<bool> {
-         co_await w.s.async_wait_until(weft::after(weft::now(), 1000h));
+         co_await w.s.async_wait(weft::after(weft::now(), 1000h));
          co_return false;
      }},
 };

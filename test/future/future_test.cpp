@@ -270,6 +270,7 @@ TEST(future, is_unchanged_when_a_wait_times_out) {
             EXPECT_FALSE(f.is_ready());
             p.set_value(4);
             EXPECT_TRUE(f.wait_for(0ms));
+            EXPECT_TRUE(f.wait_until(std::chrono::system_clock::now()));
             f.wait();
             EXPECT_EQ(f.get(), 4);
             EXPECT_FALSE(f.valid());

@@ -18,7 +18,7 @@ TEST(limited, keeps_an_outcome_that_comes_before_the_deadline) {
     virtual_loop l(1);
     promise<int> p(l.loop()), q(l.loop());
     auto f = p.get_future().with_timeout(1h);
-    auto g = q.get_future().with_deadline(l.now() + 1h);
+    auto g = q.get_future().with_timeout(l.now() + 1h);
     run(l, [&] { p.set_value(1), q.set_error(weft::errc::closed); });
     EXPECT_EQ(f.get(), 1);
     EXPECT_EQ(g.error(), weft::errc::closed);
@@ -33,9 +33,9 @@ TEST(limited, times_out_and_stops_its_source) {
     EXPECT_EQ(f.error(), std::errc::timed_out);
     EXPECT_TRUE(p.stop_requested());
     EXPECT_EQ(l.now(), weft::time_point{} + 10ms);
-    auto late = make_ready_future(l.loop(), 1).with_deadline(l.now() - 1ms);
+    auto late = make_ready_future(l.loop(), 1).with_timeout(l.now() - 1ms);
     auto never_comes = promise<int>(l.loop());
-    auto at_once = never_comes.get_future().with_deadline(l.now() - 1ms);
+    auto at_once = never_comes.get_future().with_timeout(l.now() - 1ms);
     l.run();
     EXPECT_EQ(at_once.error(), std::errc::timed_out);
     EXPECT_TRUE(late.is_ready());

@@ -177,7 +177,7 @@ TEST(future_core, does_not_touch_a_wait_that_has_ended) {
                     future<parcel> given = p->get_future();
                     run.thread("gives", [&] { p->set_value(content), p.reset(); });
                     run.thread("waits", [&] {
-                        auto op = given.async_wait_until(weft::never);
+                        auto op = given.async_wait(weft::never);
                         static_cast<void>(waits.wait(
                             [&](weft::waiter& w) { return !op.ready() && op.start(w); }, f));
                     });
@@ -201,7 +201,7 @@ model::report race_with(limit by, unsigned deviations) {
             std::optional<promise<parcel>> p(std::in_place, on);
             future<parcel> f = p->get_future();
             // A deadline that has passed when the executor first checks it.
-            f = by == limit::deadline ? f.with_deadline(weft::time_point{})
+            f = by == limit::deadline ? f.with_timeout(weft::time_point{})
                                       : f.with_stop(stops.get_token());
             std::optional<model::stopper> s;
             run.thread("gives", [&] { p->set_value(content), p.reset(), on.leave(); });

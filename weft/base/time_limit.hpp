@@ -36,11 +36,15 @@ public:
     time_limit(std::chrono::time_point<std::chrono::system_clock, Duration> deadline) noexcept
         : time_limit(from_timeout(from_now(saturated(deadline.time_since_epoch())))) {}
 
+    // Whether it is a duration, and which; a duration of no_timeout is none.
     constexpr bool is_timeout() const noexcept { return value_ < 0; }
+    constexpr duration timeout() const noexcept {
+        return is_timeout() ? duration(~value_) : no_timeout;
+    }
 
     // The end of a wait that begins at `now`. `never`: the wait is not limited.
     constexpr time_point deadline_from(time_point now) const noexcept {
-        return is_timeout() ? after(now, duration(~value_)) : time_point(duration(value_));
+        return is_timeout() ? after(now, timeout()) : time_point(duration(value_));
     }
 
     friend constexpr bool operator==(time_limit, time_limit) noexcept = default;

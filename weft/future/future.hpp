@@ -99,17 +99,19 @@ public:
         return await(async_get_result(caller), caller);
     }
     // Wait for the outcome without taking it. Throw stopped if the waiter is stopped. False: no
-    // outcome came by the deadline.
+    // outcome came in time.
     void wait(std::source_location caller = std::source_location::current()) {
-        static_cast<void>(wait_until(never, caller));
+        static_cast<void>(await(async_wait({}, caller), caller));
     }
-    bool wait_until(time_point deadline,
+    template <class Clock, class Duration>
+    bool wait_until(std::chrono::time_point<Clock, Duration> t,
                     std::source_location caller = std::source_location::current()) {
-        return await(async_wait_until(deadline, caller), caller);
+        return await(async_wait(t, caller), caller);
     }
     template <class Rep, class Period>
-    bool wait_for(std::chrono::duration<Rep, Period> d) {
-        return wait_until(after(now(), d));
+    bool wait_for(std::chrono::duration<Rep, Period> d,
+                  std::source_location caller = std::source_location::current()) {
+        return await(async_wait(d, caller), caller);
     }
 
     // The operations of these waits, for co_await; co_await of the future itself is async_get().
@@ -122,9 +124,9 @@ public:
     {
         return detail::future_result<T>(core_, checked(caller));
     }
-    detail::future_wait async_wait_until(
-        time_point deadline, std::source_location caller = std::source_location::current()) {
-        return detail::future_wait(checked(caller), deadline);
+    detail::future_wait async_wait(time_limit limit = {},
+                                   std::source_location caller = std::source_location::current()) {
+        return detail::future_wait(checked(caller), limit);
     }
     auto operator co_await() { return detail::operation_holder(async_get(unknown_caller)); }
 
@@ -220,17 +222,12 @@ public:
                                          detail::always{}, caller);
     }
 
-    // A future with the same outcome, if the outcome comes by the deadline. Otherwise this future
+    // A future with the same outcome, if the outcome comes within the limit, which begins here.
+    // Otherwise this future
     // is asked to stop; if the stop succeeds, the outcome is std::errc::timed_out.
-    future with_deadline(time_point deadline,
-                         std::source_location caller = std::source_location::current()) {
-        return limited(deadline, {}, caller);
-    }
-    template <class Rep, class Period>
-    future with_timeout(std::chrono::duration<Rep, Period> d,
+    future with_timeout(time_limit limit,
                         std::source_location caller = std::source_location::current()) {
-        executor& on = home(caller);
-        return limited(after(on.now(), d), {}, caller);
+        return limited(limit.deadline_from(home(caller).now()), {}, caller);
     }
     // A future that is asked to stop when the token is stopped. The token's source outlives the
     // returned future.

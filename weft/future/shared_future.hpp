@@ -87,14 +87,14 @@ class [[nodiscard]] shared_wait {
 public:
     static constexpr bool reports_stop = false;
 
-    shared_wait(future_core& c, shared_part& p, time_point deadline) noexcept
-        : core_(&c), part_(&p), deadline_(deadline) {}
+    shared_wait(future_core& c, shared_part& p, time_limit limit) noexcept
+        : core_(&c), part_(&p), limit_(limit) {}
     shared_wait(shared_wait&& other) noexcept  // before it is awaited
-        : shared_wait(*other.core_, *other.part_, other.deadline_) {}
+        : shared_wait(*other.core_, *other.part_, other.limit_) {}
 
     bool ready() const noexcept { return core_->word.is_done(); }
     bool start(waiter& w) noexcept;
-    time_point deadline() const noexcept { return deadline_; }
+    time_point deadline() const noexcept { return deadline_of(limit_); }
     bool take(const waiter* w, wait_status how) const {
         if (how == wait_status::stopped) throw_stopped(w->reason());
         return how == wait_status::woken;
@@ -105,7 +105,7 @@ protected:
 
 private:
     shared_part* part_;
-    time_point deadline_;
+    time_limit limit_;
     wait_node node_;
 };
 
@@ -186,25 +186,28 @@ public:
         return await(async_get(caller), caller);
     }
     void wait(std::source_location caller = std::source_location::current()) const {
-        static_cast<void>(wait_until(never, caller));
+        static_cast<void>(await(async_wait({}, caller), caller));
     }
-    bool wait_until(time_point deadline,
+    template <class Clock, class Duration>
+    bool wait_until(std::chrono::time_point<Clock, Duration> t,
                     std::source_location caller = std::source_location::current()) const {
-        return await(async_wait_until(deadline, caller), caller);
+        return await(async_wait(t, caller), caller);
     }
     template <class Rep, class Period>
-    bool wait_for(std::chrono::duration<Rep, Period> d) const {
-        return wait_until(after(now(), d));
+    bool wait_for(std::chrono::duration<Rep, Period> d,
+                  std::source_location caller = std::source_location::current()) const {
+        return await(async_wait(d, caller), caller);
     }
     detail::shared_get<T> async_get(
         std::source_location caller = std::source_location::current()) const {
         core& c = checked(caller);
-        return detail::shared_get<T>(c, detail::shared_part::of<T>(c), never);
+        return detail::shared_get<T>(c, detail::shared_part::of<T>(c), {});
     }
-    detail::shared_wait async_wait_until(
-        time_point deadline, std::source_location caller = std::source_location::current()) const {
+    detail::shared_wait async_wait(
+        time_limit limit = {},
+        std::source_location caller = std::source_location::current()) const {
         core& c = checked(caller);
-        return detail::shared_wait(c, detail::shared_part::of<T>(c), deadline);
+        return detail::shared_wait(c, detail::shared_part::of<T>(c), limit);
     }
     auto operator co_await() const { return detail::operation_holder(async_get(unknown_caller)); }
 

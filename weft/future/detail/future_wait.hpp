@@ -15,10 +15,10 @@ class [[nodiscard]] future_wait {
 public:
     static constexpr bool reports_stop = false;
 
-    explicit future_wait(future_core& c, time_point deadline = never) noexcept
-        : core_(&c), deadline_(deadline) {}
+    explicit future_wait(future_core& c, time_limit limit = {}) noexcept
+        : core_(&c), limit_(limit) {}
     // Precondition: the operation is not awaited yet.
-    future_wait(future_wait&& other) noexcept : future_wait(*other.core_, other.deadline_) {}
+    future_wait(future_wait&& other) noexcept : future_wait(*other.core_, other.limit_) {}
 
     bool ready() const noexcept { return core_->word.is_done(); }
     bool start(waiter& w) noexcept {
@@ -29,8 +29,8 @@ public:
         w.mark_external();
         return core_->word.attach(listen_);
     }
-    time_point deadline() const noexcept { return deadline_; }
-    // Whether the outcome came before the deadline. Throws stopped if the waiter was stopped.
+    time_point deadline() const noexcept { return deadline_of(limit_); }
+    // Whether the outcome came within the limit. Throws stopped if the waiter was stopped.
     bool take(const waiter* w, wait_status how) const {
         if (how == wait_status::stopped) throw_stopped(w->reason());
         return how == wait_status::woken;
@@ -51,7 +51,7 @@ private:
         }
     };
 
-    time_point deadline_;
+    time_limit limit_;
     waiting listen_;
 };
 
