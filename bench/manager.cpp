@@ -219,16 +219,16 @@ auto timeouts() {
         std::size_t refused = 0;
         const auto set_all = [&] {
             for (std::size_t i = 0; i < million; ++i)
-                refused += manager.set_timeout(all.ids[i], delays[i]) ? 1 : 0;
+                refused += manager.set_time_limit(all.ids[i], delays[i]) ? 1 : 0;
         };
         const auto cancel_most = [&](std::size_t left) {
             for (std::size_t i = 0; i < million; ++i)
                 if (i % 10 != left)
-                    refused += manager.set_deadline(all.ids[i], weft::never) ? 1 : 0;
+                    refused += manager.set_time_limit(all.ids[i], weft::never) ? 1 : 0;
         };
         set_all();
         for (std::size_t i = 0; i < million; ++i)
-            refused += manager.set_deadline(all.ids[i], weft::never) ? 1 : 0;
+            refused += manager.set_time_limit(all.ids[i], weft::never) ? 1 : 0;
         m.start();
         set_all();
         cancel_most(3);
@@ -243,7 +243,7 @@ auto ticks(std::size_t rounds) {
         Peer all(million);
         std::minstd_rand random(20240229);
         for (const std::uint64_t id : all.ids)
-            all.manager.set_timeout(id, hours(1) + milliseconds(random() % 3'600'000));
+            all.manager.set_time_limit(id, hours(1) + milliseconds(random() % 3'600'000));
         weft::time_point now = all.manager.now();
         std::size_t ended = 0;
         m.start();

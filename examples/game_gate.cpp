@@ -67,7 +67,7 @@ struct game {
         player p{.id = id, .in_world = &in_world};
         auto reply = players.expect<load_reply>();
         static_cast<void>(database.send({reply.sequence(), id}));
-        const auto loaded = reply.wait_for(1h);
+        const auto loaded = reply.wait(1h);
         if (!loaded) return;
         p.level = loaded->level;
         p.place = *weft::await_callback<std::string>([](auto done) {
@@ -77,7 +77,7 @@ struct game {
                 },
                 done.release());
         });
-        players.set_deadline(weft::this_managed::id(), weft::never);  // the login is complete
+        players.set_time_limit(weft::this_managed::id(), weft::never);  // the login is complete
         ++playing;
         std::printf("player %d, level %d, from %s\n", p.id, p.level, p.place.c_str());
         for (;;) walked += weft::this_managed::suspend<packet>().steps;

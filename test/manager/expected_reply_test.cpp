@@ -43,7 +43,7 @@ TEST(expected_reply, is_delivered_to_the_waiter_of_its_sequence) {
     ASSERT_TRUE(w.m.spawn([&] {
         auto reply = w.m.expect<std::string>();
         number = reply.sequence();
-        got = *reply.wait_for(3s);
+        got = *reply.wait(3s);
     }));
     w.settle();
     EXPECT_FALSE(w.m.complete(number + 1, std::string("another's")));
@@ -61,8 +61,8 @@ TEST(expected_reply, can_arrive_before_the_wait) {
     EXPECT_FALSE(reply.is_ready());
     EXPECT_TRUE(w.m.complete(77, std::make_unique<int>(4)));
     EXPECT_TRUE(reply.is_ready());
-    EXPECT_EQ(**reply.wait_until(weft::never), 4);
-    EXPECT_EQ(reply.wait_until(weft::never).error(), manager_errc::value_already_taken);
+    EXPECT_EQ(**reply.wait(weft::never), 4);
+    EXPECT_EQ(reply.wait(weft::never).error(), manager_errc::value_already_taken);
 }
 
 TEST(expected_reply, is_ignored_and_counted_when_late) {
@@ -70,9 +70,9 @@ TEST(expected_reply, is_ignored_and_counted_when_late) {
     std::error_code why;
     ASSERT_TRUE(w.m.spawn([&]() -> weft::task<> {
         auto reply = w.m.expect<int>(5);
-        why = (co_await reply.async_wait_until(weft::after(weft::now(), 1s))).error();
+        why = (co_await reply.async_wait(weft::after(weft::now(), 1s))).error();
         EXPECT_FALSE(w.m.complete(5, 1));
-        EXPECT_EQ((co_await reply.async_wait_until(weft::never)).error(), std::errc::timed_out);
+        EXPECT_EQ((co_await reply.async_wait(weft::never)).error(), std::errc::timed_out);
     }));
     w.l.run();
     EXPECT_EQ(why, std::errc::timed_out);
@@ -100,9 +100,9 @@ TEST(expected_reply, with_a_sequence_in_use_fails_with_id_in_use) {
     managed_world w;
     auto first = w.m.expect<int>(9);
     auto second = w.m.expect<int>(9);
-    EXPECT_EQ(second.wait_until(weft::never).error(), manager_errc::id_in_use);
+    EXPECT_EQ(second.wait(weft::never).error(), manager_errc::id_in_use);
     EXPECT_TRUE(w.m.complete(9, 1));
-    EXPECT_EQ(*first.wait_until(weft::never), 1);
+    EXPECT_EQ(*first.wait(weft::never), 1);
 }
 
 TEST(expected_reply, ignores_a_value_of_another_type) {
@@ -112,21 +112,21 @@ TEST(expected_reply, ignores_a_value_of_another_type) {
     EXPECT_FALSE(w.m.complete(9));
     EXPECT_EQ(w.m.stats().type_mismatches, 2u);
     EXPECT_TRUE(w.m.complete(9, 3));
-    EXPECT_EQ(*reply.wait_until(weft::never), 3);
+    EXPECT_EQ(*reply.wait(weft::never), 3);
 }
 
 TEST(expected_reply, reports_its_end_as_a_user_defined_error) {
     managed_world w;
     using reply = weft::result<int, rpc_fault>;
     auto a = w.m.expect<reply>(1);
-    const reply late = a.wait_until(weft::steady_now());
+    const reply late = a.wait(weft::steady_now());
     EXPECT_EQ(late.error(), rpc_fault::late);
     auto b = w.m.expect<reply>(2);
     EXPECT_TRUE(w.m.complete(2, reply(weft::failure(rpc_fault::gone))));
-    EXPECT_EQ(b.wait_until(weft::never).error(), rpc_fault::gone);
+    EXPECT_EQ(b.wait(weft::never).error(), rpc_fault::gone);
     auto c = w.m.expect<void>(3);
     EXPECT_TRUE(w.m.complete(3));
-    EXPECT_TRUE(c.wait_until(weft::never));
+    EXPECT_TRUE(c.wait(weft::never));
 }
 
 TEST(expected_reply, is_excluded_from_deadlock_reports) {
@@ -158,7 +158,7 @@ TEST(expected_reply, rethrows_what_constructing_the_value_threw) {
     auto reply = w.m.expect<throws_when_copied>(1);
     const throws_when_copied bad;
     EXPECT_TRUE(w.m.complete(1, bad));
-    EXPECT_THROW(static_cast<void>(reply.wait_until(weft::never)), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(reply.wait(weft::never)), std::runtime_error);
 }
 
 // Signals that a copy is being made; the copy is complete only after another thread has run for a
@@ -183,7 +183,7 @@ TEST(expected_reply, under_construction_at_the_deadline_is_not_late) {
         std::thread completes([&] { EXPECT_TRUE(w.m.complete(1, made)); });
         while (step != 1) std::this_thread::yield();
         step = 2;
-        const auto got = reply.wait_until(weft::steady_now());
+        const auto got = reply.wait(weft::steady_now());
         EXPECT_TRUE(got.has_value() && got->at == &step);
         completes.join();
     }
@@ -200,7 +200,7 @@ TEST(expected_reply, is_either_taken_or_late) {
         for (int i = 0; i < rounds; ++i) {
             auto reply = m.expect<int>();
             at.store(reply.sequence());
-            taken += reply.wait_for(weft::duration(i % 3 * 500'000)).has_value() ? 1 : 0;
+            taken += reply.wait(weft::duration(i % 3 * 500'000)).has_value() ? 1 : 0;
         }
         at = ~std::uint64_t{0};
     });

@@ -38,7 +38,7 @@ TEST(manager_closing, refuses_a_spawn_admitted_before_it) {
     weft::loop l;
     task_manager<> m({.on = l});
     std::function<void()> closes = [&] {
-        m.stop_all(weft::stop_reason::user, weft::duration::max());
+        m.stop_all(weft::stop_reason::user, weft::no_timeout);
         EXPECT_EQ(m.live_count(), 1u) << "the one that is being spawned";
     };
     EXPECT_EQ(m.spawn(does_when_moved(closes)).error(), weft::errc::closed);
@@ -84,7 +84,7 @@ TEST(manager_closing, leaves_no_task_spawned_concurrently_by_workers) {
                 },
                 {.on = p.worker(static_cast<unsigned>(i))}));
         while (ready != 3) std::this_thread::yield();
-        m.stop_all(weft::stop_reason::user, weft::duration::max());
+        m.stop_all(weft::stop_reason::user, weft::no_timeout);
         ASSERT_TRUE(m.wait_until_idle(weft::after(weft::steady_now(), 60s)))
             << m.live_count() << " were not asked to stop";
     }

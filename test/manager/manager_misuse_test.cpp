@@ -18,7 +18,7 @@ TEST(manager_misuse, of_unknown_ids_fails_with_no_such_task) {
     EXPECT_EQ(m.resume(wrong), manager_errc::no_such_task);
     EXPECT_EQ(m.cancel(wrong), manager_errc::no_such_task);
     EXPECT_EQ(m.kill(wrong), manager_errc::no_such_task);
-    EXPECT_EQ(m.set_timeout(wrong, 1s), manager_errc::no_such_task);
+    EXPECT_EQ(m.set_time_limit(wrong, 1s), manager_errc::no_such_task);
     EXPECT_EQ(m.on_finish(wrong, [] {}), manager_errc::no_such_task);
     EXPECT_EQ(m.then(wrong, [] {}).error(), manager_errc::no_such_task);
     EXPECT_EQ(m.join(wrong).error(), manager_errc::no_such_task);

@@ -53,7 +53,7 @@ TEST_P(all_at_one, end_a_task_once_and_call_its_hooks_once) {
     std::thread a(end, [&](std::uint64_t i) { ends += !m.cancel(i) ? 1 : 0; });
     std::thread b(end, [&](std::uint64_t i) { ends += !m.kill(i) ? 1 : 0; });
     std::thread c(end, [&](std::uint64_t i) {
-        m.set_deadline(i, m.now());
+        m.set_time_limit(i, m.now());
         m.tick(m.now());
     });
     std::thread d(end, [&](std::uint64_t i) {
@@ -121,7 +121,7 @@ TEST(manager_races, spawns_from_many_threads_all_end) {
                         m.cancel(some);
                         break;
                     case 2:
-                        m.set_timeout(some, 1ms);
+                        m.set_time_limit(some, 1ms);
                         break;
                     default:
                         static_cast<void>(m.find(some));

@@ -84,7 +84,7 @@ TEST_P(managed_suspension, discards_a_pending_value_of_another_type) {
 TEST_P(managed_suspension, with_a_deadline_reports_timed_out) {
     std::error_code why;
     const auto h =
-        begin([] { return this_managed::async_suspend_until<int>(weft::after(weft::now(), 1s)); },
+        begin([] { return this_managed::async_suspend<int>(weft::after(weft::now(), 1s)); },
               [&](weft::result<int> r) { why = r.error(); });
     w.l.run();
     EXPECT_EQ(why, std::errc::timed_out);
@@ -120,7 +120,7 @@ TEST_P(managed_suspension, resumed_at_its_deadline_does_not_time_out) {
     w.l.loop().post([&] { w.l.loop().arm(t); });
     w.settle();
     weft::result<int> got = 0;
-    const auto h = begin([noon] { return this_managed::async_suspend_until<int>(noon); },
+    const auto h = begin([noon] { return this_managed::async_suspend<int>(noon); },
                          [&](weft::result<int> r) { got = r; });
     t.id = h.id();
     w.l.run();

@@ -140,12 +140,12 @@ TEST_P(managed_life, times_out_after_its_timeout_and_never_early) {
 TEST_P(managed_life, does_not_time_out_after_its_deadline_is_removed) {
     const weft::time_point begun = w.l.now();
     const auto h = begin([] { return weft::sleep_for(10s); }, [] {}, {.timeout = 5s});
-    EXPECT_FALSE(w.m.set_deadline(h.id(), weft::never));
+    EXPECT_FALSE(w.m.set_time_limit(h.id(), weft::never));
     EXPECT_EQ(w.m.deadline(h.id()), weft::never);
     w.l.run();
     EXPECT_EQ(h.status(), managed_status::done);
     EXPECT_GE(w.l.now() - begun, 10s);
-    EXPECT_EQ(w.m.set_timeout(h.id(), 1s), manager_errc::no_such_task);
+    EXPECT_EQ(w.m.set_time_limit(h.id(), 1s), manager_errc::no_such_task);
 }
 
 TEST_P(managed_life, ends_with_its_loop) {
@@ -759,7 +759,7 @@ TEST(task_manager_tick, counts_from_the_given_start_before_the_first_tick) {
 TEST(task_manager_tick, carries_nanoseconds_and_rounds_up) {
     ticked t;
     const auto id = t.sleeper(999'999'999ns);
-    EXPECT_FALSE(t.m.set_timeout(id, 1'999'999'999ns));
+    EXPECT_FALSE(t.m.set_time_limit(id, 1'999'999'999ns));
     EXPECT_EQ(t.m.deadline(id), t.start + 2s);
     t.l.loop().run_until_idle();
     EXPECT_EQ(t.m.tick(t.start + 1'999'999'999ns), 0u);
@@ -811,13 +811,13 @@ TEST(task_manager_tick, accepts_any_duration) {
     EXPECT_EQ(t.m.deadline(id), weft::never);
     t.l.loop().run_until_idle();
     for (const weft::duration d : {weft::duration(24h * 3650), weft::duration(50h), 41s + 0ns}) {
-        EXPECT_FALSE(t.m.set_timeout(id, d));
+        EXPECT_FALSE(t.m.set_time_limit(id, d));
         EXPECT_GE(t.m.deadline(id), t.m.now() + d);
         EXPECT_LT(t.m.deadline(id), t.m.now() + d + 1ms);
         EXPECT_EQ(t.m.tick(t.m.now() + d - 1ns), 0u);
-        t.m.set_deadline(id, weft::never);
+        t.m.set_time_limit(id, weft::never);
     }
-    EXPECT_FALSE(t.m.set_timeout(id, -1s));
+    EXPECT_FALSE(t.m.set_time_limit(id, -1s));
     EXPECT_EQ(t.m.tick(t.m.now() + 1ms), 1u) << "it was due when it was set";
     EXPECT_EQ(t.m.tick(weft::never), 1u) << "and its grace is over at the end of time";
     t.l.run();

@@ -19,7 +19,7 @@ TEST(manager_without_exceptions, kills_a_task_and_stops_a_fiber) {
     const auto killed = m.spawn_with_handle(body(watched));
     std::error_code why;
     const auto asked =
-        m.spawn_with_handle([&] { why = this_managed::suspend_until<int>(never).error(); });
+        m.spawn_with_handle([&] { why = this_managed::suspend<int>(never).error(); });
     l.loop().run_until_idle();
     EXPECT_EQ(watched.use_count(), 2);
     m.kill(killed->id());
@@ -35,12 +35,11 @@ TEST(manager_without_exceptions, kills_a_task_and_stops_a_fiber) {
 TEST(manager_without_exceptions, receives_and_returns_values) {
     testing::virtual_loop l(1);
     task_manager<> m({.on = l.loop()});
-    const auto h =
-        m.spawn_with_handle([&] { return *this_managed::suspend_until<int>(never) + 1; });
+    const auto h = m.spawn_with_handle([&] { return *this_managed::suspend<int>(never) + 1; });
     EXPECT_FALSE(m.resume(h->id(), 41));
     auto reply = m.expect<int>();
     EXPECT_TRUE(m.complete(reply.sequence(), 7));
-    EXPECT_EQ(*reply.wait_until(never), 7);
+    EXPECT_EQ(*reply.wait(never), 7);
     l.run();
     EXPECT_EQ(*h->join<int>(), 42);
 }

@@ -75,7 +75,7 @@ struct storm_round {
                 case 1: {
                     const weft::shield s;
                     static_cast<void>(
-                        weft::this_managed::suspend_until<int>(weft::after(weft::now(), 1ms)));
+                        weft::this_managed::suspend<int>(weft::after(weft::now(), 1ms)));
                     break;
                 }
                 case 2:
@@ -87,7 +87,7 @@ struct storm_round {
                 case 4: {
                     auto reply = m.expect<int>();
                     sequences[x.below(slot_count)] = reply.sequence();
-                    static_cast<void>(reply.wait_for(1ms));
+                    static_cast<void>(reply.wait(1ms));
                     break;
                 }
                 default:
@@ -105,7 +105,7 @@ struct storm_round {
                     break;
                 case 1: {
                     const weft::shield s;
-                    static_cast<void>(co_await weft::this_managed::async_suspend_until<int>(
+                    static_cast<void>(co_await weft::this_managed::async_suspend<int>(
                         weft::after(weft::now(), 1ms)));
                     break;
                 }
@@ -177,7 +177,7 @@ struct storm_round {
                 m.kill(id);
                 return;
             case 7:
-                m.set_timeout(id, std::chrono::microseconds(x.below(2000)));
+                m.set_time_limit(id, std::chrono::microseconds(x.below(2000)));
                 return;
             case 8:
                 m.complete(sequences[x.below(slot_count)], 3);

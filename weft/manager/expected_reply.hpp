@@ -2,13 +2,13 @@
 //
 //   auto reply = manager.expect<load_reply>();      // from here on a reply finds it
 //   send(db, {.sequence = reply.sequence(), ...});
-//   auto r = reply.wait_for(3s);                    // or co_await reply.async_wait_until(t)
+//   auto r = reply.wait(3s);                        // or co_await reply.async_wait(3s)
 //   ...
 //   manager.complete(header.sequence, load_reply{...});   // any thread
 //
 // Design: the node is in the table before the request is sent, so no reply comes too early. It
 // leaves the table when its wait ends, so each later reply is too late. A reply that has come wins
-// over the deadline and the stop that it meets.
+// over the limit and the stop that it meets.
 //
 // It gives its value once: a second wait fails with value_already_taken, or, after a wait that
 // failed, with the same error. It does not move.
@@ -60,7 +60,7 @@ public:
             w.mark_external();
             return reply_->state_.enlist(w);
         }
-        time_point deadline() const noexcept { return deadline_; }
+        time_point deadline() const noexcept { return detail::deadline_of(limit_); }
         detail::outcome_t<T> take(const waiter*, wait_status how) {
             if (how == wait_status::stopped)
                 return reply_->end(std::make_error_code(std::errc::operation_canceled));
@@ -69,20 +69,13 @@ public:
 
     private:
         friend expected_reply;
-        waiting(expected_reply& r, time_point deadline) noexcept
-            : reply_(&r), deadline_(deadline) {}
+        waiting(expected_reply& r, time_limit limit) noexcept : reply_(&r), limit_(limit) {}
         expected_reply* reply_;
-        time_point deadline_;
+        time_limit limit_;
     };
 
-    waiting async_wait_until(time_point deadline) noexcept { return {*this, deadline}; }
-    detail::outcome_t<T> wait_until(time_point deadline) {
-        return await(async_wait_until(deadline));
-    }
-    template <class Rep, class Period>
-    detail::outcome_t<T> wait_for(std::chrono::duration<Rep, Period> d) {
-        return wait_until(after(now(), d));
-    }
+    waiting async_wait(time_limit limit = {}) noexcept { return {*this, limit}; }
+    detail::outcome_t<T> wait(time_limit limit = {}) { return await(async_wait(limit)); }
 
     // The caller has taken r out of the table. What making the value throws, the waiter throws.
     template <class... A>

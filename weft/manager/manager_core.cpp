@@ -60,7 +60,7 @@ std::error_code manager_core::admit() noexcept {
 }
 
 result<std::uint64_t> manager_core::enter(managed_task& t, duration timeout) {
-    const weft::tick end = timeout < duration::max() ? tick_of(after(now(), timeout)) : tick_never;
+    const weft::tick end = timeout != no_timeout ? tick_of(after(now(), timeout)) : tick_never;
     result<std::uint64_t> id = table_.insert(t, end, live_);
     if (id) need_timer(end);
     return id;

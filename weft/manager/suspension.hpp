@@ -160,16 +160,16 @@ public:
     }
 };
 
-// With a deadline, after which it is std::errc::timed_out; a stop is operation_canceled.
+// With a limit, after which it is std::errc::timed_out; a stop is operation_canceled.
 template <class T>
-class [[nodiscard]] suspend_until_operation : public detail::suspend_slot<T> {
+class [[nodiscard]] limited_suspend_operation : public detail::suspend_slot<T> {
 public:
     static constexpr bool reports_stop = true;
 
-    suspend_until_operation(time_point deadline, std::source_location caller)
-        : detail::suspend_slot<T>(caller), deadline_(deadline) {}
+    limited_suspend_operation(time_limit limit, std::source_location caller)
+        : detail::suspend_slot<T>(caller), limit_(limit) {}
 
-    time_point deadline() const noexcept { return deadline_; }
+    time_point deadline() const noexcept { return detail::deadline_of(limit_); }
     result<T> take(const waiter*, wait_status how) {
         how = this->how_ended(how);
         if (how == wait_status::stopped) return failure(std::errc::operation_canceled);
@@ -181,7 +181,7 @@ public:
     }
 
 private:
-    time_point deadline_;
+    time_limit limit_;
 };
 
 // About the managed task that calls; outside one, the waits abort the program.
@@ -197,14 +197,13 @@ T suspend(std::source_location caller = std::source_location::current()) {
     return await(async_suspend<T>(caller), caller);
 }
 template <class T = void>
-suspend_until_operation<T> async_suspend_until(
-    time_point deadline, std::source_location caller = std::source_location::current()) {
-    return suspend_until_operation<T>(deadline, caller);
+limited_suspend_operation<T> async_suspend(
+    time_limit limit, std::source_location caller = std::source_location::current()) {
+    return limited_suspend_operation<T>(limit, caller);
 }
 template <class T = void>
-result<T> suspend_until(time_point deadline,
-                        std::source_location caller = std::source_location::current()) {
-    return await(async_suspend_until<T>(deadline, caller), caller);
+result<T> suspend(time_limit limit, std::source_location caller = std::source_location::current()) {
+    return await(async_suspend<T>(limit, caller), caller);
 }
 
 // Whether the caller runs in a managed task.

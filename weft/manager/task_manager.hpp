@@ -55,7 +55,7 @@ namespace weft {
 
 struct spawn_options {
     std::string_view name = {};          // copied
-    duration timeout = duration::max();  // from now; max(): none
+    duration timeout = no_timeout;       // from now
     any_data private_data = {};          // any object; see this_managed::private_data
     weft::launch launch = launch::post;  // deferred: runs after start(id)
     scheduler_ref on = {};               // an executor or a pool; none: the manager's `on`
@@ -189,13 +189,9 @@ public:
         return core_.kill(key(i), reason);
     }
 
-    // Replaces the deadline before; `never` and duration::max(): none.
-    std::error_code set_deadline(const Id& i, time_point deadline) noexcept {
-        return core_.set_deadline(key(i), deadline);
-    }
-    template <class Rep, class Period>
-    std::error_code set_timeout(const Id& i, std::chrono::duration<Rep, Period> d) noexcept {
-        return set_deadline(i, after(core_.now(), d));
+    // Replaces the deadline before. A duration begins here.
+    std::error_code set_time_limit(const Id& i, time_limit limit) noexcept {
+        return core_.set_deadline(key(i), limit.deadline_from(core_.now()));
     }
     time_point deadline(const Id& i) { return core_.deadline_of(key(i)); }
 
@@ -243,12 +239,8 @@ public:
         return expected_reply<T>(core_.replies(), sequence);
     }
     template <class T = void>
-    detail::outcome_t<T> wait(std::uint64_t sequence, time_point deadline) {
-        return expect<T>(sequence).wait_until(deadline);
-    }
-    template <class T = void, class Rep, class Period>
-    detail::outcome_t<T> wait(std::uint64_t sequence, std::chrono::duration<Rep, Period> d) {
-        return expect<T>(sequence).wait_for(d);
+    detail::outcome_t<T> wait(std::uint64_t sequence, time_limit limit = {}) {
+        return expect<T>(sequence).wait(limit);
     }
     // Whether a waiter for that number and this type was there. If not, the reply is counted.
     template <class V>
@@ -286,11 +278,11 @@ public:
     void reopen() noexcept { core_.reopen(); }
     // Until there was a point in time at which no task was live. Errors: timed_out, or
     // operation_canceled if the caller was stopped.
-    result<void> wait_until_idle(time_point deadline = never) {
-        return await(async_wait_until_idle(deadline));
+    result<void> wait_until_idle(time_limit limit = {}) {
+        return await(async_wait_until_idle(limit));
     }
-    auto async_wait_until_idle(time_point deadline = never) noexcept {
-        return core_.async_wait_until_idle(deadline);
+    auto async_wait_until_idle(time_limit limit = {}) noexcept {
+        return core_.async_wait_until_idle(limit);
     }
 
     // -- time -----------------------------------------------------------------------------------

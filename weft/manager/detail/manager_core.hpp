@@ -111,21 +111,21 @@ public:
     public:
         static constexpr bool reports_stop = true;
 
-        emptiness(manager_core& c, time_point deadline) noexcept : core_(&c), deadline_(deadline) {}
+        emptiness(manager_core& c, time_limit limit) noexcept : core_(&c), limit_(limit) {}
         // Only before the operation is awaited.
-        emptiness(emptiness&& other) noexcept : core_(other.core_), deadline_(other.deadline_) {}
+        emptiness(emptiness&& other) noexcept : core_(other.core_), limit_(other.limit_) {}
         bool ready() const noexcept { return core_->live_.is_empty(); }
         bool start(waiter& w) noexcept;
-        time_point deadline() const noexcept { return deadline_; }
+        time_point deadline() const noexcept { return detail::deadline_of(limit_); }
         result<void> take(const waiter*, wait_status how) const;
 
     private:
         manager_core* core_;
-        time_point deadline_;
+        time_limit limit_;
         wait_node node_;
     };
-    [[nodiscard]] emptiness async_wait_until_idle(time_point deadline) noexcept {
-        return {*this, deadline};
+    [[nodiscard]] emptiness async_wait_until_idle(time_limit limit) noexcept {
+        return {*this, limit};
     }
 
 private:
