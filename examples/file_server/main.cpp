@@ -163,7 +163,7 @@ void serve(weft::tcp_stream s, int directory, std::chrono::seconds limit) {
         if (n) text.erase(0, *n);
         if (answer(s, r, directory)) continue;
         // Unread bytes from the client, such as the body of a POST, do not cost it the answer.
-        static_cast<void>(s.close_gracefully(weft::after(weft::now(), limit), 1 << 20));
+        static_cast<void>(s.close_gracefully(limit, 1 << 20));
         return;
     }
 }

@@ -32,7 +32,7 @@ using weft::tcp_stream;
 using weft::testing::descriptor_count;
 using weft::testing::known_name;
 
-constexpr auto any_time = weft::duration::max();
+constexpr auto any_time = weft::no_timeout;
 
 // An address that does not answer: its listener's queue is full, so that the system leaves further
 // connections unanswered.

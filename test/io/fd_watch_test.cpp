@@ -111,8 +111,7 @@ TEST_P(watch, survives_an_overflow_of_its_drivers_ring) {
         }
         ::eventfd_t value = 0;
         EXPECT_EQ(::eventfd_read(event, &value), 0);
-        EXPECT_EQ(w.wait(fd_events::read, weft::after(weft::now(), 20ms)).error(),
-                  std::errc::timed_out);
+        EXPECT_EQ(w.wait(fd_events::read, 20ms).error(), std::errc::timed_out);
         fiber again([&] { EXPECT_EQ(::eventfd_write(event, 1), 0); });
         EXPECT_TRUE(w.wait(fd_events::read));
         again.join();
@@ -136,10 +135,26 @@ TEST_P(watch, is_not_misled_by_reads_that_bypass_it) {
         p.write();
         EXPECT_TRUE(w.wait(fd_events::read));
         p.read();
-        EXPECT_EQ(w.wait(fd_events::read, weft::after(weft::now(), 2ms)).error(),
-                  std::errc::timed_out);
+        EXPECT_EQ(w.wait(fd_events::read, 2ms).error(), std::errc::timed_out);
         p.write();
         EXPECT_TRUE(w.wait(fd_events::read));
+    });
+}
+
+TEST_P(watch, takes_a_limit_of_each_kind) {
+    run([] {
+        const pipe_ends p;
+        const fd_watch w(p.read_end);
+        auto later = w.async_wait(fd_events::read, 20ms);
+        weft::this_fiber::sleep_for(30ms);
+        const weft::time_point begin = weft::now();
+        EXPECT_EQ(weft::await(later).error(), std::errc::timed_out);
+        EXPECT_GE(weft::now(), begin + 20ms) << "a duration begins when the wait begins";
+        const auto passed = std::chrono::system_clock::now() - 1s;
+        EXPECT_EQ(w.wait(fd_events::read, passed).error(), std::errc::timed_out);
+        EXPECT_EQ(w.wait(fd_events::read, begin).error(), std::errc::timed_out);
+        p.write();
+        EXPECT_TRUE(w.wait(fd_events::read, std::chrono::system_clock::now() + 1h));
     });
 }
 

@@ -82,7 +82,7 @@ TEST_P(tcp, refuses_use_when_moved_from_or_empty) {
                       std::errc::bad_file_descriptor);
             EXPECT_EQ(none->set_no_delay(true).error(), std::errc::bad_file_descriptor);
             none->set_options({.read_timeout = 1ms});
-            EXPECT_EQ(none->options().read_timeout, weft::duration::max());
+            EXPECT_EQ(none->options().read_timeout, weft::no_timeout);
             none->abort();
             none->close();
             EXPECT_EQ(none->native_handle(), -1);
@@ -482,6 +482,10 @@ TEST_P(tcp, connecting_ends_at_its_timeout) {
                 continue;
             }
             EXPECT_EQ(s.error(), std::errc::timed_out);
+            const weft::time_point deadline = weft::now() + 20ms;
+            EXPECT_EQ(tcp_stream::connect(l.local_endpoint(), deadline).error(),
+                      std::errc::timed_out);
+            EXPECT_GE(weft::now(), deadline);
             return;
         }
         ADD_FAILURE() << "sixteen connections in a queue of one";

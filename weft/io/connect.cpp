@@ -8,11 +8,12 @@
 
 namespace weft::detail {
 
-connect_operation::connect_operation(const endpoint& to, duration timeout, bool fast,
+connect_operation::connect_operation(const endpoint& to, time_limit limit, bool fast,
                                      int type) noexcept
-    : io_operation({}, 1, timeout, "a connection"), to_(to), fast_(fast), type_(type) {
+    : io_operation({}, 1, no_timeout, "a connection"), to_(to), fast_(fast), type_(type) {
     request_.what = io_request::connect;
     request_.reads = false;
+    set_limit(limit);
 }
 
 connect_operation::connect_operation(connect_operation&& other) noexcept

@@ -67,8 +67,7 @@ class connect_by_name::race {
     };
     class attempt_operation final : public connect_operation {
     public:
-        explicit attempt_operation(const endpoint& to) noexcept
-            : connect_operation(to, duration::max()) {}
+        explicit attempt_operation(const endpoint& to) noexcept : connect_operation(to, {}) {}
         result<descriptor> take(const waiter* w, wait_status how) noexcept {
             return socket(w, how);
         }
@@ -205,16 +204,13 @@ private:
     } pause_;
 };
 
-connect_by_name::connect_by_name(std::string_view where, duration timeout, duration delay)
-    : where_(host_and_port::parse(where)),
-      timeout_(timeout),
-      delay_(std::max(delay, least_delay)) {}
+connect_by_name::connect_by_name(std::string_view where, time_limit limit, duration delay)
+    : where_(host_and_port::parse(where)), limit_(limit), delay_(std::max(delay, least_delay)) {}
 connect_by_name::connect_by_name(connect_by_name&& other) noexcept
-    : where_(std::move(other.where_)), timeout_(other.timeout_), delay_(other.delay_) {}
+    : where_(std::move(other.where_)), limit_(other.limit_), delay_(other.delay_) {}
 connect_by_name::~connect_by_name() = default;
 
 bool connect_by_name::start(waiter& w) {
-    if (timeout_ != duration::max()) deadline_ = after(now(), timeout_);
     race_ = std::make_unique<race>(w, default_resolver().async_resolve(where_->host, where_->port),
                                    delay_);
     w.enlist("a connection by name", race_.get(), this, cancel, interrupt);

@@ -215,8 +215,8 @@ protected:
 
 private:
     descriptor owned_;
-    duration recv_timeout_ = duration::max();
-    duration send_timeout_ = duration::max();
+    duration recv_timeout_ = no_timeout;
+    duration send_timeout_ = no_timeout;
 };
 
 }  // namespace weft

@@ -41,10 +41,10 @@ result<void> directory_watch::remove(int watch) noexcept {
         owned_.ref().call([&](int number) noexcept { return ::inotify_rm_watch(number, watch); }));
 }
 
-directory_watch::waiting::waiting(const descriptor_ref& of, time_point deadline) noexcept
-    : io_operation(detail::io_request::read, true, of, nullptr, room_bytes, 1, duration::max(),
+directory_watch::waiting::waiting(const descriptor_ref& of, time_limit limit) noexcept
+    : io_operation(detail::io_request::read, true, of, nullptr, room_bytes, 1, no_timeout,
                    "what happens to files") {
-    set_deadline(deadline);
+    set_limit(limit);
 }
 
 bool directory_watch::waiting::ready() noexcept {
@@ -74,13 +74,13 @@ result<std::vector<file_event>> directory_watch::waiting::take(const waiter* w,
     return all;
 }
 
-directory_watch::waiting directory_watch::async_wait(time_point deadline) const noexcept {
-    return {owned_.ref(), deadline};
+directory_watch::waiting directory_watch::async_wait(time_limit limit) const noexcept {
+    return {owned_.ref(), limit};
 }
 
-result<std::vector<file_event>> directory_watch::wait(time_point deadline,
+result<std::vector<file_event>> directory_watch::wait(time_limit limit,
                                                       std::source_location caller) const {
-    auto op = async_wait(deadline);
+    auto op = async_wait(limit);
     return detail::block_for(op, caller);
 }
 

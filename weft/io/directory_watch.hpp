@@ -85,10 +85,9 @@ public:
     result<void> remove(int watch) noexcept;
 
     // The events that have happened; at least one.
-    [[nodiscard]] waiting async_wait(time_point deadline = never) const noexcept;
+    [[nodiscard]] waiting async_wait(time_limit limit = {}) const noexcept;
     result<std::vector<file_event>> wait(
-        time_point deadline = never,
-        std::source_location caller = std::source_location::current()) const;
+        time_limit limit = {}, std::source_location caller = std::source_location::current()) const;
 
     // Ends each waiting operation with errc::closed. Any thread.
     void close() noexcept { owned_.ref().close(); }
@@ -102,7 +101,7 @@ private:
 
 class directory_watch::waiting final : public detail::io_operation {
 public:
-    waiting(const descriptor_ref& of, time_point deadline) noexcept;
+    waiting(const descriptor_ref& of, time_limit limit) noexcept;
     bool ready() noexcept;
     result<std::vector<file_event>> take(const waiter* w, wait_status how) const;
 

@@ -150,7 +150,7 @@ int dns_query::channel::open(const resolver_options& o) noexcept {
     if (ready != ARES_SUCCESS) return ready;
     ::ares_options options{};
     int given = 0;
-    if (o.timeout != duration::zero()) {
+    if (o.timeout != no_timeout) {
         const auto ms = std::chrono::ceil<std::chrono::milliseconds>(o.timeout).count();
         options.timeout = static_cast<int>(std::clamp<decltype(ms)>(ms, 1, INT_MAX));
         given |= ARES_OPT_TIMEOUTMS;

@@ -33,10 +33,10 @@ detail::io_request fd_watch::request(fd_events events, std::error_code& error) c
     return r;
 }
 
-fd_watch::waiting::waiting(const fd_watch& of, fd_events events, time_point deadline) noexcept
-    : io_operation({}, 1, duration::max(), "a descriptor") {
+fd_watch::waiting::waiting(const fd_watch& of, fd_events events, time_limit limit) noexcept
+    : io_operation({}, 1, no_timeout, "a descriptor") {
     request_ = of.request(events, error_);
-    set_deadline(deadline);
+    set_limit(limit);
 }
 
 bool fd_watch::waiting::ready() noexcept { return error_ || io_operation::ready(); }
@@ -48,19 +48,19 @@ result<fd_events> fd_watch::waiting::take(const waiter* w, wait_status how) cons
     return static_cast<fd_events>(t.bytes());
 }
 
-fd_watch::waiting fd_watch::async_wait(fd_events events, time_point deadline) const noexcept {
-    return {*this, events, deadline};
+fd_watch::waiting fd_watch::async_wait(fd_events events, time_limit limit) const noexcept {
+    return {*this, events, limit};
 }
 
-result<fd_events> fd_watch::wait(fd_events events, time_point deadline,
+result<fd_events> fd_watch::wait(fd_events events, time_limit limit,
                                  std::source_location caller) const {
-    auto op = async_wait(events, deadline);
+    auto op = async_wait(events, limit);
     return detail::block_for(op, caller);
 }
 
-result<fd_events> wait_fd(int number, fd_events events, time_point deadline,
+result<fd_events> wait_fd(int number, fd_events events, time_limit limit,
                           std::source_location caller) {
-    return fd_watch(number).wait(events, deadline, caller);
+    return fd_watch(number).wait(events, limit, caller);
 }
 
 }  // namespace weft

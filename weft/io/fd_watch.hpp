@@ -10,7 +10,7 @@
 //       PQconsumeInput(connection);
 //   }
 //
-//   auto r = weft::wait_fd(fd, weft::fd_events::write, deadline);   // once: two system calls more
+//   auto r = weft::wait_fd(fd, weft::fd_events::write, 250ms);   // once: two system calls more
 //
 // The descriptor may be a blocking one. A file that is always ready (a regular file) is reported
 // ready at once. A descriptor that weft has opened itself (tcp_stream::native_handle) may be waited
@@ -64,8 +64,8 @@ public:
 
     // Which of `events` have happened, or an error or a hang-up. One wait may not ask for both read
     // and write: invalid_argument. Callers may wait concurrently.
-    [[nodiscard]] waiting async_wait(fd_events events, time_point deadline = never) const noexcept;
-    result<fd_events> wait(fd_events events, time_point deadline = never,
+    [[nodiscard]] waiting async_wait(fd_events events, time_limit limit = {}) const noexcept;
+    result<fd_events> wait(fd_events events, time_limit limit = {},
                            std::source_location caller = std::source_location::current()) const;
 
 private:
@@ -82,7 +82,7 @@ private:
 
 class fd_watch::waiting final : public detail::io_operation {
 public:
-    waiting(const fd_watch& of, fd_events events, time_point deadline) noexcept;
+    waiting(const fd_watch& of, fd_events events, time_limit limit) noexcept;
     bool ready() noexcept;
     result<fd_events> take(const waiter* w, wait_status how) const noexcept;
 
@@ -90,7 +90,7 @@ private:
     std::error_code error_;
 };
 
-result<fd_events> wait_fd(int number, fd_events events, time_point deadline = never,
+result<fd_events> wait_fd(int number, fd_events events, time_limit limit = {},
                           std::source_location caller = std::source_location::current());
 
 }  // namespace weft

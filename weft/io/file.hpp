@@ -58,13 +58,13 @@ namespace weft {
 struct file_options {
     bool read = true;
     bool write = false;
-    bool append = false;                 // writes go to the end, whatever the offset
-    bool create = false;                 // if it does not exist
-    bool exclusive = false;              // with create: file_exists if it exists
-    bool truncate = false;               // its contents are dropped
-    ::mode_t mode = 0666;                // of a created file, less the umask
-    duration timeout = duration::max();  // of one operation; max: none
-    blocking_pool* pool = nullptr;       // whose threads make the calls; null: the default
+    bool append = false;            // writes go to the end, whatever the offset
+    bool create = false;            // if it does not exist
+    bool exclusive = false;         // with create: file_exists if it exists
+    bool truncate = false;          // its contents are dropped
+    ::mode_t mode = 0666;           // of a created file, less the umask
+    duration timeout = no_timeout;  // of one operation
+    blocking_pool* pool = nullptr;  // whose threads make the calls; null: the default
 };
 
 class file;
@@ -73,7 +73,7 @@ namespace detail {
 
 struct file_core {
     descriptor owned;
-    duration timeout = duration::max();
+    duration timeout = no_timeout;
     blocking_pool* pool = nullptr;
     std::uint64_t position = 0;    // owned by the operation that has set `moving`
     atomic<bool> moving{false};    // an operation uses the position

@@ -84,7 +84,7 @@ result<listening> listen_by(int number, bool is_local, int type, const listen_op
 }
 
 accept_operation::accept_operation(const descriptor_ref& of, reserve_fd* reserve) noexcept
-    : io_operation({}, 1, duration::max(), "a connection to accept") {
+    : io_operation({}, 1, no_timeout, "a connection to accept") {
     request_.what = io_request::accept;
     request_.of = of;
     reserve_ = reserve;

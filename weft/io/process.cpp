@@ -232,7 +232,7 @@ std::error_code watch_end(detail::process_core& core) noexcept {
 }
 
 int milliseconds_of(duration d) noexcept {
-    if (d == duration::max()) return -1;
+    if (d == no_timeout) return -1;
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(d).count();
     return static_cast<int>(std::clamp<decltype(ms)>(ms, 0, INT_MAX));
 }
@@ -284,12 +284,12 @@ process& process::operator=(process&& other) noexcept {
 
 ::pid_t process::id() const noexcept { return core_ != nullptr ? core_->id : 0; }
 
-process::waiting::waiting(detail::process_core* of, time_point deadline) noexcept
-    : io_operation({}, 1, duration::max(), "the end of a process"), core_(of) {
+process::waiting::waiting(detail::process_core* of, time_limit limit) noexcept
+    : io_operation({}, 1, no_timeout, "the end of a process"), core_(of) {
     request_.what = detail::io_request::poll;
     request_.flags = POLLIN;
     if (of != nullptr) request_.of = of->ended.ref();
-    set_deadline(deadline);
+    set_limit(limit);
 }
 
 result<exit_status> process::waiting::take(const waiter* w, wait_status how) const noexcept {
@@ -297,12 +297,12 @@ result<exit_status> process::waiting::take(const waiter* w, wait_status how) con
     return core_->reap();
 }
 
-process::waiting process::async_wait(time_point deadline) const noexcept {
-    return {core_.get(), deadline};
+process::waiting process::async_wait(time_limit limit) const noexcept {
+    return {core_.get(), limit};
 }
 
-result<exit_status> process::wait(time_point deadline, std::source_location caller) const {
-    auto op = async_wait(deadline);
+result<exit_status> process::wait(time_limit limit, std::source_location caller) const {
+    auto op = async_wait(limit);
     return detail::block_for(op, caller);
 }
 
@@ -327,10 +327,10 @@ bool process::await_exit(duration limit) const noexcept {
     const bool suspends = f != nullptr && f->can_suspend();
     if (suspends) {
         const shield from_our_own_stop;
-        static_cast<void>(wait(after(now(), limit)));
+        static_cast<void>(wait(limit));
     }
     ::pollfd p = {core_->ended.number(), POLLIN, 0};
-    const int ms = suspends && limit != duration::max() ? 0 : milliseconds_of(limit);
+    const int ms = suspends && limit != no_timeout ? 0 : milliseconds_of(limit);
     int n;
     do {
         n = ::poll(&p, 1, ms);
@@ -345,7 +345,7 @@ void process::end() noexcept {
         if (!await_exit(core_->grace)) {
             tell(SIGKILL);
             // If even that wait fails: the child was killed, and ends.
-            if (!await_exit(duration::max())) static_cast<void>(core_->reap(0));
+            if (!await_exit(no_timeout)) static_cast<void>(core_->reap(0));
         }
         static_cast<void>(core_->reap());
     }

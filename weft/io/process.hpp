@@ -130,8 +130,8 @@ public:
 
     // Waits until it has ended. Callers may wait concurrently, at any time; all get the same
     // status. The object stays at its address meanwhile.
-    [[nodiscard]] waiting async_wait(time_point deadline = never) const noexcept;
-    result<exit_status> wait(time_point deadline = never,
+    [[nodiscard]] waiting async_wait(time_limit limit = {}) const noexcept;
+    result<exit_status> wait(time_limit limit = {},
                              std::source_location caller = std::source_location::current()) const;
 
     // Sends it a signal. no_such_process: it has ended, and was waited for. Any thread.
@@ -153,7 +153,7 @@ private:
 
 class process::waiting final : public detail::io_operation {
 public:
-    waiting(detail::process_core* of, time_point deadline) noexcept;
+    waiting(detail::process_core* of, time_limit limit) noexcept;
     result<exit_status> take(const waiter* w, wait_status how) const noexcept;
 
 private:

@@ -128,12 +128,12 @@ void signal_set::close() noexcept {
     ::pthread_sigmask(SIG_UNBLOCK, &blocked_, nullptr);
 }
 
-signal_set::waiting::waiting(const descriptor_ref& of, time_point deadline) noexcept
-    : io_operation({}, sizeof info_, duration::max(), "a signal") {
+signal_set::waiting::waiting(const descriptor_ref& of, time_limit limit) noexcept
+    : io_operation({}, sizeof info_, no_timeout, "a signal") {
     request_.what = detail::io_request::read;
     request_.of = of;
     request_.bytes = sizeof info_;
-    set_deadline(deadline);
+    set_limit(limit);
 }
 
 // From now on the operation stays at its address.
@@ -153,12 +153,12 @@ result<signal_info> signal_set::waiting::take(const waiter* w, wait_status how) 
     return s;
 }
 
-signal_set::waiting signal_set::async_wait(time_point deadline) const noexcept {
-    return {owned_.ref(), deadline};
+signal_set::waiting signal_set::async_wait(time_limit limit) const noexcept {
+    return {owned_.ref(), limit};
 }
 
-result<signal_info> signal_set::wait(time_point deadline, std::source_location caller) const {
-    auto op = async_wait(deadline);
+result<signal_info> signal_set::wait(time_limit limit, std::source_location caller) const {
+    auto op = async_wait(limit);
     return detail::block_for(op, caller);
 }
 

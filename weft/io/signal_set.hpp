@@ -63,8 +63,8 @@ public:
     explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
 
     // The next signal. Callers may wait concurrently: each signal goes to one of them.
-    [[nodiscard]] waiting async_wait(time_point deadline = never) const noexcept;
-    result<signal_info> wait(time_point deadline = never,
+    [[nodiscard]] waiting async_wait(time_limit limit = {}) const noexcept;
+    result<signal_info> wait(time_limit limit = {},
                              std::source_location caller = std::source_location::current()) const;
 
     // Restores what the signals did before, also for those that came and were not waited for;
@@ -80,7 +80,7 @@ private:
 
 class signal_set::waiting final : public detail::io_operation {
 public:
-    waiting(const descriptor_ref& of, time_point deadline) noexcept;
+    waiting(const descriptor_ref& of, time_limit limit) noexcept;
     bool ready() noexcept;
     result<signal_info> take(const waiter* w, wait_status how) const noexcept;
 

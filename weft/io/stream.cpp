@@ -189,9 +189,9 @@ transfer_result send_file_operation::take(const waiter* w, wait_status how) noex
     return all_or_eof(outcome(w, how), all_);
 }
 
-closing_operation::closing_operation(stream_core& c, time_point deadline, std::size_t most) noexcept
-    : stream_operation(c, true, nullptr, 0, 1, duration::max(), "the peer to end"), left_(most) {
-    set_deadline(deadline);
+closing_operation::closing_operation(stream_core& c, time_limit limit, std::size_t most) noexcept
+    : stream_operation(c, true, nullptr, 0, 1, no_timeout, "the peer to end"), left_(most) {
+    set_limit(limit);
     enough_ = look;
 }
 
@@ -409,9 +409,9 @@ transfer_result stream::send_file(const file& from, std::uint64_t offset, std::u
     return detail::block_for(op, caller);
 }
 
-transfer_result stream::close_gracefully(time_point deadline, std::size_t most,
+transfer_result stream::close_gracefully(time_limit limit, std::size_t most,
                                          std::source_location caller) {
-    auto op = async_close_gracefully(deadline, most);
+    auto op = async_close_gracefully(limit, most);
     return detail::block_for(op, caller);
 }
 

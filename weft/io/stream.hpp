@@ -321,7 +321,7 @@ class relay_operation;  // relay.hpp
 // Shuts down the sending side, reads and drops what comes until the peer ends too, and closes.
 class closing_operation final : public stream_operation {
 public:
-    closing_operation(stream_core& c, time_point deadline, std::size_t most) noexcept;
+    closing_operation(stream_core& c, time_limit limit, std::size_t most) noexcept;
     bool ready() noexcept;
     transfer_result take(const waiter* w, wait_status how) noexcept;
 
@@ -431,10 +431,10 @@ public:
     // (connection_reset). The stream is closed in any case but one: operation_in_progress, another
     // reader is active.
     [[nodiscard]] detail::closing_operation async_close_gracefully(
-        time_point deadline, std::size_t most = 16u << 20) noexcept {
-        return {core(), deadline, most};
+        time_limit limit, std::size_t most = 16u << 20) noexcept {
+        return {core(), limit, most};
     }
-    transfer_result close_gracefully(time_point deadline, std::size_t most = 16u << 20,
+    transfer_result close_gracefully(time_limit limit, std::size_t most = 16u << 20,
                                      std::source_location caller = std::source_location::current());
     // As close(), but the peer gets a reset, and what was not sent is dropped.
     void abort() noexcept;

@@ -52,7 +52,7 @@ WEFT_NOINLINE bool stream_transfer::enlist_rarely(io_driver* here, int r) noexce
 bool stream_transfer::start(waiter& w, transfer_room& r) noexcept {
     room_ = &r;
     const duration timeout = reads_ ? core_->options.read_timeout : core_->options.write_timeout;
-    if (timeout != duration::max()) [[unlikely]] {
+    if (timeout != no_timeout) [[unlikely]] {
         r.deadline = after(now(), timeout);
         has_deadline_ = true;
     }

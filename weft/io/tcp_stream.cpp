@@ -11,23 +11,23 @@
 
 namespace weft {
 
-result<tcp_stream> tcp_stream::connect(const endpoint& to, duration timeout,
+result<tcp_stream> tcp_stream::connect(const endpoint& to, time_limit limit,
                                        std::source_location caller) {
     if (!to.is_ip()) return failure(std::errc::address_family_not_supported);
-    auto op = async_connect(to, timeout);
+    auto op = async_connect(to, limit);
     return detail::block_for(op, caller);
 }
 
-result<tcp_stream> tcp_stream::connect_fast(const endpoint& to, duration timeout,
+result<tcp_stream> tcp_stream::connect_fast(const endpoint& to, time_limit limit,
                                             std::source_location caller) {
     if (!to.is_ip()) return failure(std::errc::address_family_not_supported);
-    auto op = async_connect_fast(to, timeout);
+    auto op = async_connect_fast(to, limit);
     return detail::block_for(op, caller);
 }
 
-result<tcp_stream> tcp_stream::connect(std::string_view where, duration timeout,
+result<tcp_stream> tcp_stream::connect(std::string_view where, time_limit limit,
                                        duration attempt_delay, std::source_location caller) {
-    auto op = async_connect(where, timeout, attempt_delay);
+    auto op = async_connect(where, limit, attempt_delay);
     return detail::block_for(op, caller);
 }
 

@@ -26,40 +26,40 @@ public:
 
     tcp_stream() noexcept = default;  // none
 
-    // To a peer, from any port. `timeout` is at most what the system allows (about two minutes).
+    // To a peer, from any port. `limit` is at most what the system allows (about two minutes).
     [[nodiscard]] static connecting async_connect(const endpoint& to,
-                                                  duration timeout = duration::max()) noexcept {
-        return {to, timeout};
+                                                  time_limit limit = {}) noexcept {
+        return {to, limit};
     }
     static result<tcp_stream> connect(
-        const endpoint& to, duration timeout = duration::max(),
+        const endpoint& to, time_limit limit = {},
         std::source_location caller = std::source_location::current());
 
     // The first bytes go with the first packet, if the peer has given a cookie before (TCP Fast
     // Open); otherwise as connect(). This may then be done before anything was sent, so the first
     // operation must be a write; its result shows whether there is a peer.
-    [[nodiscard]] static connecting async_connect_fast(
-        const endpoint& to, duration timeout = duration::max()) noexcept {
-        return {to, timeout, true};
+    [[nodiscard]] static connecting async_connect_fast(const endpoint& to,
+                                                       time_limit limit = {}) noexcept {
+        return {to, limit, true};
     }
     static result<tcp_stream> connect_fast(
-        const endpoint& to, duration timeout = duration::max(),
+        const endpoint& to, time_limit limit = {},
         std::source_location caller = std::source_location::current());
 
     // By name: "example.org:80", "[::1]:80", to the first of its endpoints that answers. They are
     // tried in the resolver's order, alternating between the families; the next one when the latest
     // has failed, or in parallel when it has not answered for `attempt_delay` (RFC 8305; at least
-    // 10 ms). `timeout` is for all together, with the look-up. Errors: invalid_argument, those of
+    // 10 ms). `limit` is for all together, with the look-up. Errors: invalid_argument, those of
     // resolver_category(), or if no endpoint answers the error of the last to fail; timed_out;
     // operation_canceled.
     static constexpr duration default_attempt_delay = std::chrono::milliseconds(250);
     [[nodiscard]] static detail::connecting_by_name<tcp_stream> async_connect(
-        std::string_view where, duration timeout = duration::max(),
+        std::string_view where, time_limit limit = {},
         duration attempt_delay = default_attempt_delay) {
-        return {where, timeout, attempt_delay};
+        return {where, limit, attempt_delay};
     }
     static result<tcp_stream> connect(
-        std::string_view where, duration timeout = duration::max(),
+        std::string_view where, time_limit limit = {},
         duration attempt_delay = default_attempt_delay,
         std::source_location caller = std::source_location::current());
 

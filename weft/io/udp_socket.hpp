@@ -39,8 +39,8 @@ struct udp_options {
     // incoming::segment. The other receives would take several for one. A hint, see coalesces().
     bool coalesce = false;
     bool details = false;  // recv_many() reports the local address, hops and traffic class
-    duration recv_timeout = duration::max();  // of one operation; max: none
-    duration send_timeout = duration::max();  // the same
+    duration recv_timeout = no_timeout;  // of one operation
+    duration send_timeout = no_timeout;  // the same
 };
 
 class udp_socket : public datagram_socket {

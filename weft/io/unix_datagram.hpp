@@ -36,7 +36,7 @@ public:
 
 private:
     explicit unix_datagram(descriptor d) noexcept
-        : datagram_socket(std::move(d), duration::max(), duration::max()) {
+        : datagram_socket(std::move(d), no_timeout, no_timeout) {
         cuts_here_ = true;
         sends_by_ = detail::io_request::send_message_here;
     }

@@ -29,10 +29,10 @@ result<received> message_recv::take(const waiter* w, wait_status how) const noex
 
 }  // namespace detail
 
-result<unix_seqpacket> unix_seqpacket::connect(const endpoint& to, duration timeout,
+result<unix_seqpacket> unix_seqpacket::connect(const endpoint& to, time_limit limit,
                                                std::source_location caller) {
     if (!to.is_local()) return failure(std::errc::address_family_not_supported);
-    auto op = async_connect(to, timeout);
+    auto op = async_connect(to, limit);
     return detail::block_for(op, caller);
 }
 

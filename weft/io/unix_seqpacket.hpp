@@ -63,11 +63,11 @@ public:
     unix_seqpacket() noexcept = default;  // none
 
     [[nodiscard]] static connecting async_connect(const endpoint& to,
-                                                  duration timeout = duration::max()) noexcept {
-        return {to, timeout, false, SOCK_SEQPACKET};
+                                                  time_limit limit = {}) noexcept {
+        return {to, limit, false, SOCK_SEQPACKET};
     }
     static result<unix_seqpacket> connect(
-        const endpoint& to, duration timeout = duration::max(),
+        const endpoint& to, time_limit limit = {},
         std::source_location caller = std::source_location::current());
     static result<std::pair<unix_seqpacket, unix_seqpacket>> pair();
     // Takes ownership of an fd that is connected, also on failure.
@@ -144,8 +144,8 @@ private:
     explicit unix_seqpacket(descriptor d) noexcept : owned_(std::move(d)) {}
 
     descriptor owned_;
-    duration recv_timeout_ = duration::max();
-    duration send_timeout_ = duration::max();
+    duration recv_timeout_ = no_timeout;
+    duration send_timeout_ = no_timeout;
 };
 
 class unix_seqpacket_listener : public listener<unix_seqpacket> {

@@ -6,10 +6,10 @@
 
 namespace weft {
 
-result<unix_stream> unix_stream::connect(const endpoint& to, duration timeout,
+result<unix_stream> unix_stream::connect(const endpoint& to, time_limit limit,
                                          std::source_location caller) {
     if (!to.is_local()) return failure(std::errc::address_family_not_supported);
-    auto op = async_connect(to, timeout);
+    auto op = async_connect(to, limit);
     return detail::block_for(op, caller);
 }
 

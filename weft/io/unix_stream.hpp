@@ -26,11 +26,11 @@ public:
     unix_stream() noexcept = default;  // none
 
     [[nodiscard]] static connecting async_connect(const endpoint& to,
-                                                  duration timeout = duration::max()) noexcept {
-        return {to, timeout};
+                                                  time_limit limit = {}) noexcept {
+        return {to, limit};
     }
     static result<unix_stream> connect(
-        const endpoint& to, duration timeout = duration::max(),
+        const endpoint& to, time_limit limit = {},
         std::source_location caller = std::source_location::current());
     static result<std::pair<unix_stream, unix_stream>> pair();
 

@@ -307,7 +307,7 @@ bool pool::core::wait_until_quiet(time_point until) {
 }
 
 void pool::core::begin(const pool_options& options) {
-    if (options.stall_threshold > duration::zero()) {
+    if (options.stall_threshold != no_timeout) {
         std::vector<loop*> loops;
         for (const auto& w : workers) loops.push_back(&w->own());
         watched.emplace(loops, options.stall_threshold, options.on_stall);

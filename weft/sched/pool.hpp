@@ -56,7 +56,7 @@ struct pool_options {
     unsigned thread_count = 0;         // 0: as many as this process has processors
     std::vector<int> processors = {};  // worker i is bound to [i modulo the size]; empty: not bound
     std::string name = "weft";         // of its threads: name/0, ...; the system shows 15 letters
-    duration stall_threshold = {};     // longer turns are reported (watchdog.hpp); zero: none
+    duration stall_threshold = no_timeout;  // longer turns are reported (watchdog.hpp)
     watchdog::handler on_stall = watchdog::print;
 };
 

@@ -14,7 +14,7 @@ namespace weft::detail {
 // The waiter opens the socket, for its driver.
 class connect_operation : public io_operation {
 public:
-    connect_operation(const endpoint& to, duration timeout, bool fast = false,
+    connect_operation(const endpoint& to, time_limit limit, bool fast = false,
                       int type = SOCK_STREAM) noexcept;
     connect_operation(connect_operation&& other) noexcept;  // before it is awaited
 

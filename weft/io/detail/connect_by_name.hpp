@@ -37,13 +37,13 @@ public:
     static constexpr bool reports_stop = true;
     static constexpr duration least_delay = std::chrono::milliseconds(10);
 
-    connect_by_name(std::string_view where, duration timeout, duration delay);
+    connect_by_name(std::string_view where, time_limit limit, duration delay);
     connect_by_name(connect_by_name&& other) noexcept;  // before it is awaited
     ~connect_by_name();
 
     bool ready() const noexcept { return !where_; }
     bool start(waiter& w);
-    time_point deadline() const noexcept { return deadline_; }
+    time_point deadline() const noexcept { return deadline_of(limit_); }
 
 protected:
     // The connected socket; or the error of the attempt that failed last or of the look-up, or
@@ -57,9 +57,8 @@ private:
     static void interrupt(waiter& w, stop_reason reason) noexcept;
 
     result<host_and_port> where_;
-    duration timeout_;  // of the whole operation
+    time_limit limit_;  // of the whole operation
     duration delay_;
-    time_point deadline_ = never;
     std::unique_ptr<race> race_;
 };
 

@@ -148,6 +148,13 @@ protected:
     // others have one.
     void go_on() noexcept { through_ = false; }
 
+    // Of the operation that was made without one. A duration begins in start().
+    void set_limit(time_limit limit) noexcept {
+        if (limit.is_timeout())
+            set_timeout(limit.timeout());
+        else
+            set_deadline(limit.deadline_from({}));
+    }
     // Replaces a timeout.
     void set_deadline(time_point t) noexcept {
         deadline_ = t;
@@ -197,14 +204,14 @@ protected:
     reserve_fd* reserve_ = nullptr;  // for an accept
 
 private:
-    time_point deadline_ = never;         // if it has one
-    time_point pause_until_ = never;      // in a pause it waits for nothing else
-    duration timeout_ = duration::max();  // if it has one
+    time_point deadline_ = never;     // if it has one
+    time_point pause_until_ = never;  // in a pause it waits for nothing else
+    duration timeout_ = no_timeout;   // if it has one
 
     static constexpr int was_closed = -1;
 
     void set_timeout(duration d) noexcept {
-        if (d == duration::max()) [[likely]]
+        if (d == no_timeout) [[likely]]
             return;
         timeout_ = d;
         has_timeout_ = true;

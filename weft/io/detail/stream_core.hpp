@@ -25,8 +25,8 @@
 namespace weft {
 
 struct stream_options {
-    duration read_timeout = duration::max();   // of one operation; max: none
-    duration write_timeout = duration::max();  // the same
+    duration read_timeout = no_timeout;   // of one operation
+    duration write_timeout = no_timeout;  // the same
     // Bytes per second; zero: none. Needs a read_timeout, which is then how long a peer may be
     // behind, in read_exact and read_until: each byte that comes while they wait moves their
     // deadline on by 1/min_read_bytes_per_second s, but to no later than read_timeout from then. So
@@ -52,7 +52,7 @@ struct stream_core {
         return to_read ? read_by_somebody : written_by_somebody;
     }
     void set_options(const stream_options& o) noexcept {
-        WEFT_ASSERT(o.min_read_bytes_per_second == 0 || o.read_timeout != duration::max(),
+        WEFT_ASSERT(o.min_read_bytes_per_second == 0 || o.read_timeout != no_timeout,
                     "a stream has a min_read_bytes_per_second, and no read_timeout to put off");
         options = o;
     }
