@@ -3,6 +3,7 @@
 
   layers    an #include that points against the weft_layer() lines of CMakeLists.txt
   headers   a header that does not compile alone, or not with all the others
+  lines     a header that costs more preprocessed lines than tools/header_lines.txt allows
   tests     a header weft/<layer>/<x>.hpp without test/<layer>/<x>_test.cpp
   models    a file of weft/ with an atomic or a lock of its own that neither names its model test
             nor says why it has none, in one line: `// Model: test/model/<x>_test.cpp` (several
@@ -275,6 +276,26 @@ def check_headers(tree):
             tree.fault(together[0], 1, f"does not compile with all the others: {error}")
 
 
+def check_header_lines(tree):
+    """Compares with what GCC 12 and its library give; other compilers count differently."""
+    budget = tree.root / "tools" / "header_lines.txt"
+    compiler = shlex.split(os.environ.get("CXX") or "g++")
+    version = subprocess.run([*compiler, "-dumpversion"], capture_output=True, text=True).stdout
+    if not budget.exists() or not version.startswith("12"):
+        return
+    for number, row in enumerate(budget.read_text().splitlines(), 1):
+        if not row or row.startswith("#"):
+            continue
+        header, most = row.split()
+        done = subprocess.run([*compiler, "-std=c++20", "-DWEFT_BACKEND_UCONTEXT=0", "-E", "-P",
+                               f"-I{tree.root}", "-x", "c++", "-"], input=f'#include "{header}"\n',
+                              capture_output=True, text=True, cwd=tree.root)
+        lines = done.stdout.count("\n")
+        if lines > int(most):
+            tree.fault("tools/header_lines.txt", number,
+                       f"{header} costs {lines} preprocessed lines, more than its {most}")
+
+
 def check_tests(tree):
     for path in tree.files("weft", suffixes={".hpp"}):
         if len(path.parts) < 3:
@@ -422,6 +443,7 @@ def main():
     may = read_layers(tree)
     check_layers(tree, may)
     check_headers(tree)
+    check_header_lines(tree)
     check_tests(tree)
     check_models(tree)
     check_marks(tree)

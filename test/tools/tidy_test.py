@@ -55,6 +55,13 @@ class Tidy(unittest.TestCase):
         for fault, beginning in zip(faults, sorted(beginnings)):
             self.assertTrue(fault.startswith(beginning), f"{fault}\nis not\n{beginning}")
 
+    def test_header_over_its_lines(self):
+        version = subprocess.run(["g++", "-dumpversion"], capture_output=True, text=True).stdout
+        if not version.startswith("12"):
+            self.skipTest("the lines are those of GCC 12")
+        rows = "# header  lines\nweft/bottom/line.hpp 2\nweft/middle/pool.hpp 3\n"
+        self.refuses({"tools/header_lines.txt": rows}, "tools/header_lines.txt:3: ")
+
     def test_a_clean_tree_passes(self):
         status, lines = run(CLEAN)
         self.assertEqual((status, lines[-1]), (0, "tidy: no faults"), lines)
