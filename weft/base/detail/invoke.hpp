@@ -4,6 +4,7 @@
 // but this function from it. The rules are those of [func.invoke]: a pointer to a member is applied
 // to an object, a std::reference_wrapper of one or a pointer to one; everything else is called.
 //
+//   const std::string text = "four";
 //   const std::size_t n = weft::detail::invoke(&std::string::size, text);
 #pragma once
 

@@ -3,6 +3,7 @@
 // Design: std's own of the same meaning cost a header 8 000 lines to compile. These differ in
 // nothing that weft needs: objects, no arrays.
 //
+//   int slot;
 //   weft::detail::construct_at(&slot, 7);
 //   weft::detail::destroy_at(&slot);
 #pragma once

@@ -4,7 +4,7 @@
 // more than this from it. The arguments are of one type and are passed and returned by value, so
 // that no reference to a temporary is left.
 //
-//   const std::size_t part = weft::detail::min_of(left, room);
+//   const std::size_t part = weft::detail::min_of<std::size_t>(7, sizeof(int));
 #pragma once
 
 namespace weft::detail {
