@@ -46,7 +46,7 @@ TEST(select_event, one_case_runs_and_the_other_source_keeps_what_it_has) {
                              model::require(f.is_ready() && f.async_get().take(nullptr, {}) == 7,
                                             "the future keeps its outcome");
                          },
-                         {.deviations = 4}),
+                         {.deviations = 2}),
                      bounded);
 }
 
@@ -72,7 +72,7 @@ TEST(select_event, waits_for_the_first_of_two_futures) {
                          model::require(ran == 1, "one case has run");
                          model::require(f.is_ready() && g.is_ready(), "both have their outcomes");
                      },
-                     {.deviations = 4}),
+                     {.deviations = 2}),
                  bounded);
 }
 
