@@ -7,8 +7,8 @@
   tests     a header weft/<layer>/<x>.hpp without test/<layer>/<x>_test.cpp
   models    a file of weft/ with an atomic or a lock of its own that neither names its model test
             nor says why it has none, in one line: `// Model: test/model/<x>_test.cpp` (several
-            with ", " between them) or `// Model: none, <reason>.`; of a .hpp and the .cpp of its
-            name, one line is enough
+            with ", " between them) or `// Model: none, <reason>.`; of a .hpp, there or in
+            detail/, and the .cpp of its name, one line is enough
   marks     a mark of unfinished work that does not say of what kind
   readme    a ```cpp block of README.md that is not cut from examples/
 
@@ -327,7 +327,10 @@ def check_models(tree):
                     tree.fault(path, line, f"there is no {test}")
         if len(named[path]) > 1:
             tree.fault(path, 1, "two lines of `// Model:`")
-        pair = [path.with_suffix(suffix) for suffix in (".hpp", ".cpp", ".h")]
+        # The header of weft/<layer>/<x>.cpp stands beside the file or in detail/.
+        layer = path.parent.parent if path.parent.name == "detail" else path.parent
+        pair = [folder / (path.stem + suffix) for folder in (layer, layer / "detail")
+                for suffix in (".hpp", ".cpp", ".h")]
         code = COMMENT_OR_TEXT.sub(lambda m: "\n" * m.group().count("\n"), tree.text(path))
         shared = SHARED.search(code)
         if shared and not any(named.get(p) for p in pair):

@@ -154,7 +154,10 @@ class Tidy(unittest.TestCase):
                      "weft/top/b.cpp": "// Model: test/model/a_test.cpp, test/model/b_test.cpp\n"
                                        + shared,
                      "weft/top/c.hpp": "// Model: none, one thread writes it.\n",
-                     "weft/top/c.cpp": shared})
+                     "weft/top/c.cpp": shared,
+                     "weft/top/detail/d.hpp": "// Model: none, one thread writes it.\n",
+                     "weft/top/d.cpp": shared, "weft/top/detail/e.hpp": shared,
+                     "weft/top/e.cpp": "// Model: none, one thread writes it.\n"})
 
     def test_what_only_speaks_of_atomics_needs_no_model(self):
         self.models({"weft/top/a.cpp": '#include <atomic>\n// std::atomic<int>\n/* spin_lock l; */\n'
