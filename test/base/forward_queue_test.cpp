@@ -1,4 +1,4 @@
-#include "weft/base/detail/forward_queue.hpp"
+#include "weft/base/forward_queue.hpp"
 
 #include <gtest/gtest.h>
 

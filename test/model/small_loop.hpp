@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/bare_executor.hpp"
-#include "weft/base/detail/forward_queue.hpp"
+#include "weft/base/forward_queue.hpp"
 #include "weft/wait/flow.hpp"
 
 namespace model {

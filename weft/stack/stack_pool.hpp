@@ -28,6 +28,7 @@
 #include "weft/stack/detail/pool_core.hpp"
 #include "weft/stack/slab_stack.hpp"
 #include "weft/stack/stack.hpp"
+#include "weft/stack/stack_pool_options.hpp"
 
 namespace weft {
 

@@ -35,6 +35,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/task/detail/generator_promise.hpp"
+#include "weft/task/elements_of.hpp"
 
 namespace weft {
 

@@ -13,7 +13,7 @@
 
 #include <coroutine>
 
-#include "weft/base/detail/forward_queue.hpp"
+#include "weft/base/forward_queue.hpp"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 
 #include <ucontext.h>
 
-#include "weft/context/detail/entry_point.hpp"
+#include "weft/context/entry_point.hpp"
 
 namespace weft {
 

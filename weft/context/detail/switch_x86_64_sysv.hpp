@@ -33,7 +33,7 @@
 #pragma once
 
 #include "weft/base/platform.hpp"
-#include "weft/context/detail/entry_point.hpp"
+#include "weft/context/entry_point.hpp"
 
 namespace weft {
 

@@ -20,19 +20,9 @@
 
 #include "weft/base/detail/atomic.hpp"
 #include "weft/base/platform.hpp"
+#include "weft/coroutine/coroutine_state.hpp"
 
-namespace weft {
-
-enum class coroutine_state : std::uint8_t {
-    empty,      // a handle without a coroutine
-    ready,      // made, not started: it has no stack yet
-    running,    // it runs, or it resumed another that runs
-    suspended,  // it yielded
-    done,       // its body returned or threw
-    killed,     // a kill unwound it, or came before it started
-};
-
-namespace detail {
+namespace weft::detail {
 
 enum coroutine_flag : std::uint16_t {
     own_fp = 0x100,           // keeps its own floating-point environment
@@ -88,5 +78,4 @@ private:
     atomic<bits> word_{static_cast<bits>(coroutine_state::ready)};
 };
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail

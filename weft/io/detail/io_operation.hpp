@@ -28,32 +28,10 @@
 #include "weft/base/result.hpp"
 #include "weft/io/detail/io_request.hpp"
 #include "weft/io/io_driver.hpp"
+#include "weft/io/transfer_result.hpp"
 #include "weft/wait/operation.hpp"
 
-namespace weft {
-
-// How far a transfer of a given length came: all of it if there is no error.
-class [[nodiscard]] transfer_result {
-public:
-    transfer_result() noexcept = default;
-    transfer_result(std::size_t bytes, std::error_code error) noexcept
-        : bytes_(bytes), error_(error) {}
-
-    explicit operator bool() const noexcept { return !error_; }
-    std::size_t bytes() const noexcept { return bytes_; }
-    std::error_code error() const noexcept { return error_; }  // a zero code: all of it
-    // bytes(); throws the error as std::system_error.
-    std::size_t value() const {
-        if (error_) detail::throw_error(error_);
-        return bytes_;
-    }
-
-private:
-    std::size_t bytes_ = 0;
-    std::error_code error_;
-};
-
-namespace detail {
+namespace weft::detail {
 
 class reserve_fd;
 
@@ -242,5 +220,4 @@ private:
     static void interrupt(waiter& w, stop_reason) noexcept;
 };
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail

@@ -21,21 +21,9 @@
 #include "weft/base/result.hpp"
 #include "weft/io/detail/descriptor.hpp"
 #include "weft/io/detail/io_request.hpp"
+#include "weft/io/stream_options.hpp"
 
-namespace weft {
-
-struct stream_options {
-    duration read_timeout = no_timeout;   // of one operation
-    duration write_timeout = no_timeout;  // the same
-    // Bytes per second; zero: none. Needs a read_timeout, which is then how long a peer may be
-    // behind, in read_exact and read_until: each byte that comes while they wait moves their
-    // deadline on by 1/min_read_bytes_per_second s, but to no later than read_timeout from then. So
-    // a peer that sends a byte now and then is timed_out, and one that is slow and steady is
-    // served, however long it takes.
-    std::uint32_t min_read_bytes_per_second = 0;
-};
-
-namespace detail {
+namespace weft::detail {
 
 // What both halves of a stream share: the turn to read and the turn to write.
 struct stream_core {
@@ -66,5 +54,4 @@ result<descriptor> own_stream(int number, std::uint64_t kind) noexcept;
 std::uint64_t kind_of_socket(int number) noexcept;
 result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept;
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail

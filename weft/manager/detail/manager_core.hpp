@@ -18,39 +18,10 @@
 #include "weft/manager/detail/manager_timer.hpp"
 #include "weft/manager/detail/reply_table.hpp"
 #include "weft/manager/detail/task_table.hpp"
+#include "weft/manager/manager_options.hpp"
 #include "weft/wait/scheduler.hpp"
 
-namespace weft {
-
-// As a limit: none.
-inline constexpr std::size_t unlimited = ~std::size_t{0};
-
-struct manager_options {
-    scheduler_ref on = {};       // for tasks without one; none: the executor that spawns
-    executor* timers = nullptr;  // its timers end late tasks; null: tick()'s caller does
-    // The time from which durations count until the first tick.
-    time_point start = steady_now();
-    duration resolution = std::chrono::milliseconds(1);  // of deadlines, rounded up to
-    // A late task is requested to stop, and killed if it is still live after this.
-    duration grace = std::chrono::seconds(1);
-    std::size_t max_live_count = unlimited;  // at most so many live tasks; more are refused by name
-    std::size_t shard_count = 8;             // of the ids, a power of two
-};
-
-struct manager_stats {
-    std::size_t living = 0;
-    std::size_t deadlines = 0;  // live tasks that have a deadline
-    std::uint64_t done = 0;
-    std::uint64_t cancelled = 0;
-    std::uint64_t killed = 0;
-    std::uint64_t timed_out = 0;
-    std::uint64_t refused = 0;  // at the limit
-    std::size_t awaited_replies = 0;
-    std::uint64_t late_replies = 0;     // without a waiter for them, or not any more
-    std::uint64_t type_mismatches = 0;  // values of another type than the waiter's
-};
-
-namespace detail {
+namespace weft::detail {
 
 class manager_core {
 public:
@@ -183,5 +154,4 @@ private:
     bool entered_ = false;
 };
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail

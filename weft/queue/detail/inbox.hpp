@@ -46,7 +46,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/base/detail/atomic.hpp"
-#include "weft/base/detail/forward_queue.hpp"
+#include "weft/base/forward_queue.hpp"
 
 namespace weft {
 

@@ -11,8 +11,8 @@
 #include <mutex>
 
 #include "weft/base/detail/atomic.hpp"
-#include "weft/base/detail/forward_queue.hpp"
 #include "weft/base/detail/spin_lock.hpp"
+#include "weft/base/forward_queue.hpp"
 #include "weft/wait/runnable.hpp"
 
 namespace weft::detail {

@@ -21,19 +21,9 @@
 #include <cstdint>
 
 #include "weft/base/detail/atomic.hpp"
+#include "weft/stop/stop_reason.hpp"
 
-namespace weft {
-
-// Why a stop was requested.
-enum class stop_reason : unsigned char {
-    none,            // no stop is requested
-    user,            // user code requested it
-    deadline,        // a deadline has passed
-    sibling_failed,  // another child of the same scope ended with an error
-    shutdown,        // the program ends
-};
-
-namespace detail {
+namespace weft::detail {
 
 class stop_state {
 public:
@@ -77,5 +67,4 @@ private:
     atomic<std::uint32_t> word_{0};
 };
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail

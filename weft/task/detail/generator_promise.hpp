@@ -1,5 +1,5 @@
-// generator_promise: the part of a generator that is stored in the coroutine frame. elements_of:
-// lets a generator yield the elements of another generator, or of any range. See generator.hpp.
+// generator_promise: the part of a generator that is stored in the coroutine frame. See
+// generator.hpp.
 //
 // Design: the outermost generator of a nest, the root, points at the innermost, the leaf. The
 // consumer of the root resumes the leaf directly, at any depth. A generator that begins or ends an
@@ -23,22 +23,12 @@
 #include "weft/base/detail/lifetime.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/task/detail/frame_memory.hpp"
+#include "weft/task/elements_of.hpp"
 
 namespace weft {
 
 template <class Ref, class Val = void, class Alloc = void>
 class generator;
-
-// co_yield elements_of(g): yields each element of the generator or range g. A range is kept by
-// reference; even a temporary range lives to the end of the co_yield.
-template <class Range>
-class elements_of {
-public:
-    explicit constexpr elements_of(Range&& r) noexcept : range(static_cast<Range&&>(r)) {}
-    Range&& range;
-};
-template <class Range>
-elements_of(Range&&) -> elements_of<Range&&>;
 
 namespace detail {
 

@@ -32,21 +32,12 @@
 
 #include "weft/base/detail/block_cache.hpp"
 #include "weft/task/detail/transfer.hpp"
+#include "weft/task/this_task.hpp"
 #include "weft/wait/detail/scope.hpp"
 #include "weft/wait/flow.hpp"
 #include "weft/wait/wait_queue.hpp"
 
-namespace weft {
-
-enum class task_status : std::uint8_t {
-    none,       // there is no task
-    scheduled,  // its first turn has not come
-    running,    // or waiting
-    stopping,   // running or waiting, and a stop was requested
-    ended,
-};
-
-namespace detail {
+namespace weft::detail {
 
 struct task_flow final : frame, flow {
     std::coroutine_handle<> body;  // null: ended by force
@@ -139,15 +130,4 @@ private:
 executor& executor_here() noexcept;
 scheduler& scheduler_here() noexcept;
 
-}  // namespace detail
-
-// About the task that runs here. A task that another task awaits in place counts as part of its
-// awaiter.
-namespace this_task {
-
-std::uint64_t id() noexcept;  // 0 outside any task
-task_status status() noexcept;
-stop_token get_stop_token() noexcept;  // of the running flow, of any kind
-
-}  // namespace this_task
-}  // namespace weft
+}  // namespace weft::detail

@@ -15,17 +15,9 @@
 #include <cstdint>
 
 #include "weft/base/detail/atomic.hpp"
+#include "weft/wait/wait_status.hpp"
 
-namespace weft {
-
-// How a wait ended.
-enum class wait_status : std::uint8_t {
-    woken = 1,  // the event has come
-    timed_out,  // the deadline of this wait came first
-    stopped,    // a stop was requested, or the deadline of a scope around it came
-};
-
-namespace detail {
+namespace weft::detail {
 
 class waiter_state {
 public:
@@ -62,5 +54,4 @@ private:
     atomic<std::uint8_t> word_{pending};
 };
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,0 +1,17 @@
+// stop_reason: why a stop was requested. The first request decides, and its reason stays.
+//
+//   if (token.reason() == weft::stop_reason::deadline) report_late();
+#pragma once
+
+namespace weft {
+
+// Why a stop was requested.
+enum class stop_reason : unsigned char {
+    none,            // no stop is requested
+    user,            // user code requested it
+    deadline,        // a deadline has passed
+    sibling_failed,  // another child of the same scope ended with an error
+    shutdown,        // the program ends
+};
+
+}  // namespace weft

@@ -1,0 +1,19 @@
+// elements_of: lets a generator yield the elements of another generator, or of any range.
+//
+//   co_yield weft::elements_of(in_order(*n.left));
+#pragma once
+
+namespace weft {
+
+// co_yield elements_of(g): yields each element of the generator or range g. A range is kept by
+// reference; even a temporary range lives to the end of the co_yield.
+template <class Range>
+class elements_of {
+public:
+    explicit constexpr elements_of(Range&& r) noexcept : range(static_cast<Range&&>(r)) {}
+    Range&& range;
+};
+template <class Range>
+elements_of(Range&&) -> elements_of<Range&&>;
+
+}  // namespace weft
