@@ -22,24 +22,24 @@
 namespace weft {
 namespace {
 
-static_assert(sizeof(asymmetric_fence) == 1);
-static_assert(std::is_trivially_copyable_v<asymmetric_fence>);
+static_assert(sizeof(detail::asymmetric_fence) == 1);
+static_assert(std::is_trivially_copyable_v<detail::asymmetric_fence>);
 
-TEST(asymmetric_fence, is_free_where_membarrier_works) {
-    EXPECT_EQ(asymmetric_fence().is_free(), detail::membarrier_works());
-    EXPECT_FALSE(asymmetric_fence::full().is_free());
+TEST(detail::asymmetric_fence, is_free_where_membarrier_works) {
+    EXPECT_EQ(detail::asymmetric_fence().is_free(), detail::membarrier_works());
+    EXPECT_FALSE(detail::asymmetric_fence::full().is_free());
     const long offers = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
     const bool offered = offers > 0 && (offers & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0;
-    EXPECT_EQ(asymmetric_fence().is_free(), offered && !WEFT_TSAN);
+    EXPECT_EQ(detail::asymmetric_fence().is_free(), offered && !WEFT_TSAN);
     if (WEFT_TSAN) {
-        EXPECT_FALSE(asymmetric_fence().is_free()) << "ThreadSanitizer does not see it";
+        EXPECT_FALSE(detail::asymmetric_fence().is_free()) << "ThreadSanitizer does not see it";
     }
 }
 
-TEST(asymmetric_fence, is_the_same_in_all_threads) {
-    const bool here = asymmetric_fence().is_free();
+TEST(detail::asymmetric_fence, is_the_same_in_all_threads) {
+    const bool here = detail::asymmetric_fence().is_free();
     bool there = !here;
-    std::thread([&] { there = asymmetric_fence().is_free(); }).join();
+    std::thread([&] { there = detail::asymmetric_fence().is_free(); }).join();
     EXPECT_EQ(there, here);
 }
 
@@ -61,7 +61,7 @@ TEST(asymmetric_fence_death, aborts_in_heavy_when_membarrier_is_refused) {
     const auto child = [] {
         if (!forbid_membarrier())
             std::fputs("weft: asymmetric_fence: not to be tried here", stderr);
-        asymmetric_fence::heavy();
+        detail::asymmetric_fence::heavy();
         std::abort();
     };
     EXPECT_DEATH(child(), "weft: asymmetric_fence: ");
@@ -76,12 +76,12 @@ int both_missed(int rounds, Left left_fence, Right right_fence) {
     int missed = 0;
     std::thread right([&] {
         for (int round = 1; round <= rounds; ++round) {
-            while (ended.load(std::memory_order_acquire) < 2 * round - 2) spin_yield();
+            while (ended.load(std::memory_order_acquire) < 2 * round - 2) detail::spin_yield();
             y.store(round, std::memory_order_relaxed);
             right_fence();
             right_saw = x.load(std::memory_order_relaxed) == round;
             ended.fetch_add(1, std::memory_order_acq_rel);
-            while (ended.load(std::memory_order_acquire) < 2 * round) spin_yield();
+            while (ended.load(std::memory_order_acquire) < 2 * round) detail::spin_yield();
         }
     });
     for (int round = 1; round <= rounds; ++round) {
@@ -89,7 +89,7 @@ int both_missed(int rounds, Left left_fence, Right right_fence) {
         left_fence();
         left_saw = y.load(std::memory_order_relaxed) == round;
         // The left thread comes last, so that it may judge and clear both.
-        while (ended.load(std::memory_order_acquire) < 2 * round - 1) spin_yield();
+        while (ended.load(std::memory_order_acquire) < 2 * round - 1) detail::spin_yield();
         missed += !left_saw && !right_saw;
         ended.fetch_add(1, std::memory_order_acq_rel);
     }
@@ -97,11 +97,11 @@ int both_missed(int rounds, Left left_fence, Right right_fence) {
     return missed;
 }
 
-TEST(asymmetric_fence, prevents_store_buffering_on_real_threads) {
+TEST(detail::asymmetric_fence, prevents_store_buffering_on_real_threads) {
     const int rounds = testing::slow ? 2'000 : 20'000;
-    const auto light = [fence = asymmetric_fence()] { fence.light(); };
-    const auto full = [fence = asymmetric_fence::full()] { fence.light(); };
-    const auto heavy = [] { asymmetric_fence::heavy(); };
+    const auto light = [fence = detail::asymmetric_fence()] { fence.light(); };
+    const auto full = [fence = detail::asymmetric_fence::full()] { fence.light(); };
+    const auto heavy = [] { detail::asymmetric_fence::heavy(); };
     EXPECT_EQ(both_missed(rounds, light, heavy), 0);
     EXPECT_EQ(both_missed(rounds, heavy, light), 0);
     EXPECT_EQ(both_missed(rounds, full, heavy), 0);

@@ -19,11 +19,11 @@ TEST(atomic, is_std_atomic_outside_the_checker) {
 TEST(atomic, store_is_seen_by_a_spinning_thread) {
     weft::atomic<int> turn{0};
     std::thread other([&] {
-        while (turn.load(std::memory_order_acquire) == 0) weft::spin_pause();
+        while (turn.load(std::memory_order_acquire) == 0) weft::detail::spin_pause();
         turn.store(2, std::memory_order_release);
     });
     turn.store(1, std::memory_order_release);
-    while (turn.load(std::memory_order_acquire) == 1) weft::spin_pause();
+    while (turn.load(std::memory_order_acquire) == 1) weft::detail::spin_pause();
     other.join();
     EXPECT_EQ(turn.load(), 2);
 }

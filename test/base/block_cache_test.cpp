@@ -15,7 +15,7 @@
 
 namespace {
 
-using weft::block_cache;
+using weft::detail::block_cache;
 
 // With AddressSanitizer each block is its own allocation, and there is nothing to count.
 #define WEFT_SKIP_WHERE_NOTHING_IS_CACHED() \

@@ -13,8 +13,8 @@
 
 namespace {
 
-using weft::list;
-using weft::list_node;
+using weft::detail::list;
+using weft::detail::list_node;
 
 struct numbered : list_node<> {
     explicit numbered(int n = 0) : value(n) {}

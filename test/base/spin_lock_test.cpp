@@ -14,12 +14,13 @@ namespace {
 
 using testing::slow;
 
-static_assert(sizeof(spin_lock) == 1);
-static_assert(!std::is_copy_constructible_v<spin_lock> && !std::is_move_assignable_v<spin_lock>);
-constinit spin_lock needs_no_start;
+static_assert(sizeof(detail::spin_lock) == 1);
+static_assert(!std::is_copy_constructible_v<detail::spin_lock> &&
+              !std::is_move_assignable_v<detail::spin_lock>);
+constinit detail::spin_lock needs_no_start;
 
-TEST(spin_lock, can_be_locked_only_once_until_unlocked) {
-    spin_lock lock;
+TEST(detail::spin_lock, can_be_locked_only_once_until_unlocked) {
+    detail::spin_lock lock;
     EXPECT_TRUE(lock.try_lock());
     EXPECT_FALSE(lock.try_lock());
     lock.unlock();
@@ -30,10 +31,10 @@ TEST(spin_lock, can_be_locked_only_once_until_unlocked) {
 }
 
 // ThreadSanitizer checks the plain counter.
-TEST(spin_lock, excludes_real_threads_and_publishes_their_writes) {
+TEST(detail::spin_lock, excludes_real_threads_and_publishes_their_writes) {
     constexpr int threads = 4;
     const int rounds = slow ? 5'000 : 50'000;
-    spin_lock lock;
+    detail::spin_lock lock;
     long count = 0;
     std::vector<std::thread> all;
     for (int t = 0; t < threads; ++t)
@@ -54,8 +55,8 @@ TEST(spin_lock, excludes_real_threads_and_publishes_their_writes) {
 
 // More threads want the lock than there are processors, and the owner yields its processor. A
 // waiter yields the processor back, so that this comes to an end.
-TEST(spin_lock, yields_to_a_preempted_owner) {
-    spin_lock lock;
+TEST(detail::spin_lock, yields_to_a_preempted_owner) {
+    detail::spin_lock lock;
     int entered = 0;
     std::vector<std::thread> all;
     for (int t = 0; t < 8; ++t)

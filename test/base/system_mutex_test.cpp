@@ -13,9 +13,9 @@ namespace {
 using namespace weft;
 using namespace std::chrono_literals;
 
-TEST(system_mutex, admits_one_thread_at_a_time_and_loses_none) {
+TEST(detail::system_mutex, admits_one_thread_at_a_time_and_loses_none) {
     constexpr int rounds = 20'000;
-    system_mutex lock;
+    detail::system_mutex lock;
     int count = 0;
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
@@ -33,8 +33,8 @@ TEST(system_mutex, admits_one_thread_at_a_time_and_loses_none) {
     lock.unlock();
 }
 
-TEST(system_mutex, blocks_while_another_thread_owns_it) {
-    system_mutex lock;
+TEST(detail::system_mutex, blocks_while_another_thread_owns_it) {
+    detail::system_mutex lock;
     std::unique_lock held(lock);
     std::thread other([&] { const std::lock_guard too(lock); });
     std::this_thread::sleep_for(20ms);
@@ -42,10 +42,10 @@ TEST(system_mutex, blocks_while_another_thread_owns_it) {
     other.join();
 }
 
-TEST(system_condition, misses_no_change_made_under_the_lock) {
+TEST(detail::system_condition, misses_no_change_made_under_the_lock) {
     constexpr int items = 20'000;
-    system_mutex lock;
-    system_condition changed;
+    detail::system_mutex lock;
+    detail::system_condition changed;
     std::deque<int> queue;
     long sum = 0;
     std::vector<std::thread> takers;
@@ -74,9 +74,9 @@ TEST(system_condition, misses_no_change_made_under_the_lock) {
     EXPECT_EQ(sum, items);
 }
 
-TEST(system_condition, wait_ends_at_its_deadline) {
-    system_mutex lock;
-    system_condition changed;
+TEST(detail::system_condition, wait_ends_at_its_deadline) {
+    detail::system_mutex lock;
+    detail::system_condition changed;
     std::unique_lock held(lock);
     const time_point end = after(steady_now(), 5ms);
     while (changed.wait_until(held, end)) {

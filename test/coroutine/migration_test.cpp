@@ -86,7 +86,7 @@ TEST(migration, moves_to_another_thread_at_every_yield) {
 }
 
 struct to_this_threads_cache {
-    void operator()(void* block) const { block_cache::release(block, 100); }
+    void operator()(void* block) const { detail::block_cache::release(block, 100); }
 };
 
 TEST(migration, uses_the_state_of_the_new_thread_after_each_move) {
@@ -95,7 +95,7 @@ TEST(migration, uses_the_state_of_the_new_thread_after_each_move) {
     coroutine<> c([&] {
         const std::uint64_t id = this_coroutine::id();
         for (;;) {
-            std::unique_ptr<void, to_this_threads_cache> block(block_cache::acquire(100));
+            std::unique_ptr<void, to_this_threads_cache> block(detail::block_cache::acquire(100));
             throw_and_catch();
             coroutine<> inner([&] { right = right && this_coroutine::id() != id; });
             inner.resume();

@@ -234,8 +234,9 @@ TEST(in_fiber, is_unwound_when_its_loop_ends) {
     auto f = p.get_future().then([&] { called = true; });
     const rlimit none{};
     setrlimit(RLIMIT_AS, &none);
-    for (std::size_t bytes = 64; bytes <= weft::block_cache::maximum_block_bytes; bytes += 64)
-        while (weft::block_cache::try_acquire(bytes) != nullptr) {
+    for (std::size_t bytes = 64; bytes <= weft::detail::block_cache::maximum_block_bytes;
+         bytes += 64)
+        while (weft::detail::block_cache::try_acquire(bytes) != nullptr) {
         }
     p.set_value();
     l.run_until_idle();

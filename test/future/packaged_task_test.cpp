@@ -54,16 +54,16 @@ TEST(packaged_task, does_nothing_when_its_future_was_stopped) {
 TEST(packaged_task, releases_all_memory_of_its_function) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     weft::loop l;
-    const auto used = weft::block_cache::stats().used_bytes;
+    const auto used = weft::detail::block_cache::stats().used_bytes;
     {
         packaged_task<int(int)> t([room = std::array<int, 100>{7}](int n) { return room[0] + n; },
                                   l);
-        EXPECT_GT(weft::block_cache::stats().used_bytes, used + sizeof(int) * 100);
+        EXPECT_GT(weft::detail::block_cache::stats().used_bytes, used + sizeof(int) * 100);
         auto f = t.get_future();
         t(1);
         EXPECT_EQ(f.get(), 8);
     }
-    EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
+    EXPECT_EQ(weft::detail::block_cache::stats().used_bytes, used);
 }
 
 TEST(packaged_task, runs_on_any_thread) {

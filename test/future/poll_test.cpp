@@ -213,11 +213,11 @@ TEST(poll, leaves_the_future_unchanged_if_its_creation_throws) {
     } const f;
     weft::loop l;
     auto ready = make_ready_future(l, 7);
-    const auto used = weft::block_cache::stats().used_bytes;
+    const auto used = weft::detail::block_cache::stats().used_bytes;
     EXPECT_THROW(static_cast<void>(ready.poll(f)), int);
     EXPECT_THROW(static_cast<void>(ready.poll(plain, f)), int);
     EXPECT_THROW(static_cast<void>(ready.then(f)), int);
-    EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
+    EXPECT_EQ(weft::detail::block_cache::stats().used_bytes, used);
     EXPECT_EQ(ready.get(), 7);
 }
 

@@ -51,7 +51,7 @@ TEST(promise, and_its_continuations_release_their_memory) {
         make_ready_future(l).then([] {}).detach();
         l.run();
     }
-    const auto used = weft::block_cache::stats().used_bytes;
+    const auto used = weft::detail::block_cache::stats().used_bytes;
     for (int last = 0; last < 2; ++last) {
         auto l = std::make_unique<weft::loop>();
         weft::poll_event e;
@@ -67,7 +67,7 @@ TEST(promise, and_its_continuations_release_their_memory) {
         ends.push_back(next().poll_on(e, [] { return true; }).then(drop));
         ends.push_back(weft::when_all(next(), next()).then(drop));
         ends.push_back(weft::when_any(next(), next()).then(drop));
-        EXPECT_GT(weft::block_cache::stats().used_bytes, used);
+        EXPECT_GT(weft::detail::block_cache::stats().used_bytes, used);
         for (auto& p : given) p.set_value(1);
         if (last == 0) {
             l->run();
@@ -78,7 +78,7 @@ TEST(promise, and_its_continuations_release_their_memory) {
         }
         for (auto& f : ends) EXPECT_TRUE(f.is_ready());
     }
-    EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
+    EXPECT_EQ(weft::detail::block_cache::stats().used_bytes, used);
 }
 
 TEST(promise, sees_the_stop_of_its_future_and_refuses_an_outcome) {
@@ -138,13 +138,13 @@ struct frees_all : weft::detail::listener {
         EXPECT_EQ(static_cast<std::size_t>(std::count(taken, taken + bytes, std::byte{0xa5})),
                   bytes)
             << "written to after it was freed";
-        weft::block_cache::release(taken, bytes);
+        weft::detail::block_cache::release(taken, bytes);
     }
     static void tell(listener& l) noexcept {
         auto& me = static_cast<frees_all&>(l);
         me.taker.reset();
         me.giver.reset();
-        me.taken = static_cast<std::byte*>(weft::block_cache::acquire(bytes));
+        me.taken = static_cast<std::byte*>(weft::detail::block_cache::acquire(bytes));
         std::fill_n(me.taken, bytes, std::byte{0xa5});
     }
 };

@@ -166,7 +166,7 @@ private:
 
 // What an agent writes down, in order.
 struct notes {
-    spin_lock lock;
+    detail::spin_lock lock;
     std::string text;
     std::atomic<int> step{0};
 

@@ -124,7 +124,7 @@ private:
     }
 
     const bool in_fiber_;
-    spin_lock writing_;
+    detail::spin_lock writing_;
     std::string text_;
     std::list<fiber> fibers_;
     std::list<std::thread> threads_;

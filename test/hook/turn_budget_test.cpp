@@ -190,7 +190,8 @@ TEST_P(a_fiber_that_never_waits, keeps_its_turn_in_calls_on_fds_owned_by_weft) {
     EXPECT_EQ(turns_of_another([] {
                   const ends e(SOCK_NONBLOCK);
                   std::error_code error;
-                  const descriptor_ref own = descriptor_ref::adopt(e.of[0], 0, error);
+                  const detail::descriptor_ref own =
+                      detail::descriptor_ref::adopt(e.of[0], 0, error);
                   char c = 0;
                   for (int i = 0; i < 2000; ++i) EXPECT_EQ(::read(e.of[0], &c, 1), -1);
                   for (int i = 0; i < 2000; ++i) {

@@ -411,16 +411,16 @@ private:
     void squeeze(tcp_listener& l, const weft::endpoint& to, int limit) {
         for (int i = WEFT_TEST_ASAN ? 2 : 0; i != 2; ++i) {
             weft::this_fiber::sleep_for(20ms);
-            std::vector<weft::descriptor> callers;
+            std::vector<weft::detail::descriptor> callers;
             // An accept that io_uring has already started is subject to the limit before.
             for (int n = 0; n != 3; ++n) {
                 std::error_code error;
                 const int number = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-                callers.emplace_back(weft::descriptor_ref::adopt(number, 0, error));
+                callers.emplace_back(weft::detail::descriptor_ref::adopt(number, 0, error));
             }
             const std::uint64_t before = l.refused_count();
             const file_limit none(limit);
-            for (const weft::descriptor& d : callers)
+            for (const weft::detail::descriptor& d : callers)
                 static_cast<void>(::connect(d.number(), to.data(), to.size()));
             while (l.refused_count() == before) weft::this_fiber::sleep_for(1ms);
             weft::this_fiber::sleep_for(5ms);

@@ -12,8 +12,8 @@
 
 namespace {
 
-using weft::descriptor;
-using weft::descriptor_ref;
+using weft::detail::descriptor;
+using weft::detail::descriptor_ref;
 using weft::detail::io_entry;
 
 int any_number() { return ::open("/dev/null", O_RDWR | O_CLOEXEC); }

@@ -404,7 +404,7 @@ TEST(io_driver, falls_back_to_poll_and_leaks_nothing_if_epoll_is_refused) {
     }).join();
 }
 
-TEST(driver_poll, retries_when_there_was_no_memory_for_the_list) {
+TEST(detail::driver_poll, retries_when_there_was_no_memory_for_the_list) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
     if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "without memory the program ends";
     const auto d = weft::make_io_driver(io_kind::poll);
@@ -527,9 +527,9 @@ void close_without_memory() {
             weft::this_fiber::sleep_for(1ms);
             weft::testing::nothing_spare();
             if (!weft::testing::without_call(SYS_mmap, ENOMEM)) std::_Exit(77);
-            for (std::size_t bytes = 64; bytes <= weft::block_cache::maximum_block_bytes;
+            for (std::size_t bytes = 64; bytes <= weft::detail::block_cache::maximum_block_bytes;
                  bytes *= 2)
-                while (weft::block_cache::try_acquire(bytes) != nullptr) {
+                while (weft::detail::block_cache::try_acquire(bytes) != nullptr) {
                 }
             p->reader.close();
             std::_Exit(3);
@@ -667,7 +667,7 @@ unsigned asked_for(int set, int number) {
 }
 
 // A local socket reports room at each read of its peer, a TCP socket only where none was found.
-TEST(driver_epoll, watches_for_room_at_the_first_wait_and_on_tcp_at_once) {
+TEST(detail::driver_epoll, watches_for_room_at_the_first_wait_and_on_tcp_at_once) {
     weft::loop l(weft::make_io_driver(io_kind::epoll));
     const int set = l.driven_by()->io()->native_handle();
     auto [near, far] = weft::unix_stream::pair().value();

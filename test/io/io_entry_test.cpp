@@ -15,8 +15,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using weft::descriptor;
-using weft::descriptor_ref;
+using weft::detail::descriptor;
+using weft::detail::descriptor_ref;
 using weft::detail::flags_of_poll;
 using weft::detail::io_entry;
 

@@ -27,8 +27,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using weft::descriptor;
-using weft::descriptor_ref;
+using weft::detail::descriptor;
+using weft::detail::descriptor_ref;
 using weft::detail::io_entry;
 using weft::detail::io_operation;
 using weft::detail::io_request;

@@ -20,9 +20,9 @@
 
 namespace {
 
-using weft::descriptor;
-using weft::descriptor_ref;
 using weft::detail::buffer_pool;
+using weft::detail::descriptor;
+using weft::detail::descriptor_ref;
 using weft::detail::io_request;
 
 // A driver that completes calls need not hold back a buffer when there is nothing to put in it:

@@ -249,14 +249,14 @@ TEST_P(accepting_ahead, an_accept_on_a_plain_thread_keeps_the_listener_nonblocki
 TEST(reserve_fd, keeps_a_listener_blocking_while_a_driver_serves_it) {
     tcp_listener l = weft::testing::any_listener();
     const auto ahead = std::make_shared<weft::detail::prefetched_accepts>(
-        weft::descriptor_ref::find(l.native_handle()));
+        weft::detail::descriptor_ref::find(l.native_handle()));
     const auto driver = weft::make_io_driver(weft::io_kind::poll);
     ASSERT_TRUE(ahead->serve(*driver));
     ASSERT_TRUE(ahead->begin(*driver));
     ASSERT_EQ(::fcntl(l.native_handle(), F_GETFL) & O_NONBLOCK, 0);
     weft::detail::reserve_fd r(ahead);
     const tcp_stream client = tcp_stream::connect(l.local_endpoint()).value();
-    r.refuse(weft::descriptor_ref::find(l.native_handle()));
+    r.refuse(weft::detail::descriptor_ref::find(l.native_handle()));
     EXPECT_EQ(r.refused_count(), 1u);
     EXPECT_EQ(::fcntl(l.native_handle(), F_GETFL) & O_NONBLOCK, 0);
     ahead->leave(*driver);

@@ -35,7 +35,7 @@ class a_transfer : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(a_transfer);
 
 io_entry& entry_of(weft::tcp_stream& s) {
-    return weft::descriptor_ref::find(s.native_handle()).entry();
+    return weft::detail::descriptor_ref::find(s.native_handle()).entry();
 }
 // Notifies the entry of readability, as a driver would after an event.
 void tell(weft::tcp_stream& s) {
@@ -413,7 +413,7 @@ TEST(the_size_of_a_transfer, is_small) {
 TEST_P(a_transfer, stores_nothing_in_the_awaiting_frame) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     run([] {
-        const auto used = [] { return weft::block_cache::stats().used_bytes; };
+        const auto used = [] { return weft::detail::block_cache::stats().used_bytes; };
         connection c = connected();
         std::array<std::byte, 8> b;
         const auto reads = [&]() -> weft::task<std::size_t> {
@@ -467,15 +467,16 @@ public:
         low.rlim_cur = pages_ * static_cast<std::size_t>(::getpagesize());
         ::setrlimit(RLIMIT_AS, &low);
         const std::size_t step = 64;
-        for (std::size_t n = step; n <= weft::block_cache::maximum_block_bytes; n += step)
-            while (void* p = weft::block_cache::try_acquire(n)) all_ = ::new (p) taken{all_, n};
+        for (std::size_t n = step; n <= weft::detail::block_cache::maximum_block_bytes; n += step)
+            while (void* p = weft::detail::block_cache::try_acquire(n))
+                all_ = ::new (p) taken{all_, n};
     }
     no_blocks(const no_blocks&) = delete;
     ~no_blocks() {
         ::setrlimit(RLIMIT_AS, &before_);
         while (taken* t = all_) {
             all_ = t->next;
-            weft::block_cache::release(t, t->bytes);
+            weft::detail::block_cache::release(t, t->bytes);
         }
     }
 

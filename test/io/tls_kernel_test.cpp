@@ -8,7 +8,7 @@
 
 namespace {
 
-using weft::descriptor_ref;
+using weft::detail::descriptor_ref;
 using weft::detail::give_keys;
 using weft::detail::typed_message;
 

@@ -73,7 +73,7 @@ weft::task<> measured_task(const char* name, F f) {
 // What runs in a fiber of a loop over epoll, and beside it, if given, its partner.
 template <class F, class G = void (*)()>
 void in_fibers(F f, G partner = [] {}) {
-    weft::loop loop(std::make_unique<weft::driver_epoll>());
+    weft::loop loop(std::make_unique<weft::detail::driver_epoll>());
     weft::fiber first([&] { f(loop); }, {.on = loop});
     weft::fiber second(partner, {.on = loop});
     loop.run();
@@ -104,7 +104,7 @@ void spawns() {
 }
 
 void awaits() {
-    weft::loop loop(std::make_unique<weft::driver_epoll>());
+    weft::loop loop(std::make_unique<weft::detail::driver_epoll>());
     weft::fiber f([] { weft::await(measured_task("task_await", nothing)); }, {.on = loop});
     loop.run();
     f.join();

@@ -8,7 +8,7 @@
 namespace {
 
 using namespace model::names;
-using weft::asymmetric_fence;
+using weft::detail::asymmetric_fence;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 

@@ -252,7 +252,7 @@ report count_under(Lock lock, Unlock unlock) {
 }
 
 void lock_rightly(weft::atomic<int>& word) {
-    while (word.exchange(1, acquire) == 1) weft::spin_pause();
+    while (word.exchange(1, acquire) == 1) weft::detail::spin_pause();
 }
 void unlock_rightly(weft::atomic<int>& word) { word.store(0, release); }
 

@@ -18,7 +18,7 @@ using model::fate;
 // The first thread that sees the end destroys the object, at once if necessary; a later access
 // races.
 struct thing {
-    weft::end_queue end;
+    weft::detail::end_queue end;
     model::var<int> life{1};  // read at each use, and written at its end
     model::var<int> outcome{0};
 };
@@ -92,12 +92,12 @@ TEST(end_queue, has_one_winner_of_end_and_cancellation) {
 TEST(end_queue, excludes_until_the_end_and_publishes_it) {
     expect_right(explore(
                      [](execution& run) {
-                         weft::end_queue q;
+                         weft::detail::end_queue q;
                          model::var<int> guarded{0};
                          std::array<int, 2> added{};
                          for (std::size_t i = 0; i < 2; ++i)
                              run.thread("changes", [&, i] {
-                                 const weft::end_queue::hold open(q);
+                                 const weft::detail::end_queue::hold open(q);
                                  added[i] = open ? 1 : 0;
                                  if (open)
                                      guarded.write(guarded.read() + 1);

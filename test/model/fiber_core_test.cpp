@@ -252,7 +252,7 @@ report find_beside(use how, const model::options& options) {
             model::loop on;
             model::agent has;
             model::var<int> content;
-            weft::spin_lock list;
+            weft::detail::spin_lock list;
             weft::detail::fiber_core* listed = nullptr;
             bool ran = false;
             fiber f(

@@ -73,7 +73,7 @@ model::report fork(ending e, const model::options& how) {
         [=](execution& run) {
             weft::atomic<bool> over{false};
             model::loop a, b;
-            weft::idle_set all(2);
+            weft::detail::idle_set all(2);
             place forks(a, all);
             contents c;
             signal never;
@@ -96,8 +96,8 @@ model::report fork(ending e, const model::options& how) {
             });
             run.thread("steals", [&] {
                 weft::detail::this_thread_runs() = {nullptr, &b};
-                const weft::steal_mark mark = forks.mark();
-                weft::asymmetric_fence::heavy();
+                const weft::detail::steal_mark mark = forks.mark();
+                weft::detail::asymmetric_fence::heavy();
                 const weft::ready_turn t = forks.steal(mark);
                 if (t.handle) weft::detail::run_turn(b, t.handle, t.of);
                 b.run(is_over);

@@ -28,7 +28,7 @@ report hold(std::initializer_list<int> times, bool plain, const model::options& 
     return explore(
         [=, all = std::vector<int>(times)](execution& run) {
             std::array<place, 3> places;
-            weft::home_lock lock;
+            weft::detail::home_lock lock;
             model::var<int> count{0};
             const auto add = [&] {
                 const std::lock_guard held(lock);
@@ -73,7 +73,7 @@ TEST(home_lock, belongs_to_an_executor_on_any_thread) {
     expect_right(explore(
                      [](execution& run) {
                          place at, other;
-                         weft::home_lock lock;
+                         weft::detail::home_lock lock;
                          model::var<int> count{0};
                          weft::atomic<bool> next{false};
                          const auto add = [&](place& here) {

@@ -11,7 +11,7 @@
 namespace {
 
 using namespace model::names;
-using weft::idle_set;
+using weft::detail::idle_set;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 

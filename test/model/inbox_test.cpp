@@ -63,7 +63,7 @@ struct scene {
         return n;
     }
 
-    weft::inbox<item> box;
+    weft::detail::inbox<item> box;
     std::array<int, N> counts;
     std::array<std::array<item, 3>, N> items;
     std::array<int, N> next{};

@@ -88,7 +88,7 @@ TEST(live_count, shows_every_entry_to_a_walk_after_the_close) {
     expect_right(explore(
                      [](execution& run) {
                          live_count c;
-                         weft::spin_lock lock;
+                         weft::detail::spin_lock lock;
                          bool entered = false, found = false, refused = false;
                          run.thread("spawns", [&] {
                              if (c.admit(no_limit) != verdict::admitted) {

@@ -121,7 +121,7 @@ TEST(managed_state, calls_each_hook_at_the_end_or_in_the_late_adder) {
                      [](execution& run) {
                          managed_state s(true);
                          require(s.begin(), "it has begun");
-                         weft::spin_lock list;
+                         weft::detail::spin_lock list;
                          model::var<int> hooks{0};
                          std::array<bool, 2> late{};
                          int called = 0;
@@ -152,7 +152,7 @@ TEST(managed_state, shows_the_result_to_a_late_hook_adder) {
         [](execution& run) {
             managed_state s(true);
             require(s.begin(), "it has begun");
-            weft::spin_lock list;
+            weft::detail::spin_lock list;
             model::var<int> result{0};
             run.thread("adds", [&] {
                 bool late;

@@ -63,14 +63,14 @@ public:
     }
 
 private:
-    weft::spin_lock lock_;
+    weft::detail::spin_lock lock_;
     weft::runnable* posted_ = nullptr;
     weft::timer_node* armed_ = nullptr;
 };
 
 // The owner: what it has due, and whether it is there.
 struct owner {
-    weft::spin_lock lock;
+    weft::detail::spin_lock lock;
     time_point due = never;
     bool gone = false;
     int calls = 0;

@@ -15,7 +15,7 @@
 namespace {
 
 using namespace model::names;
-using weft::idle_set;
+using weft::detail::idle_set;
 using weft::detail::parking;
 using weft::detail::schedule_inbox;
 

@@ -13,7 +13,7 @@
 namespace {
 
 using namespace model::names;
-using weft::idle_set;
+using weft::detail::idle_set;
 using weft::detail::parking;
 using weft::detail::quiet;
 using weft::detail::schedule_inbox;

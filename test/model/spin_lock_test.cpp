@@ -16,7 +16,7 @@ using namespace model::names;
 report hold(int thread_count, int times, unsigned deviations) {
     return explore(
         [=](execution& run) {
-            weft::spin_lock lock;
+            weft::detail::spin_lock lock;
             model::var<int> count{0};
             for (int n = 0; n < thread_count; ++n)
                 run.thread("owner", [&] {
@@ -40,7 +40,7 @@ TEST(spin_lock, provides_mutual_exclusion_and_ordering) {
 TEST(spin_lock, excludes_a_thread_that_only_tries) {
     expect_right(explore(
                      [](execution& run) {
-                         weft::spin_lock lock;
+                         weft::detail::spin_lock lock;
                          model::var<int> count{0};
                          for (int n = 0; n < 2; ++n)
                              run.thread("owner", [&] {
@@ -68,7 +68,7 @@ TEST(spin_lock, excludes_a_thread_that_only_tries) {
 TEST(spin_lock, yields_the_processor_however_long_it_waits) {
     expect_right(explore(
                      [](execution& run) {
-                         weft::spin_lock lock;
+                         weft::detail::spin_lock lock;
                          weft::atomic<int> beat{0};
                          lock.lock();
                          run.thread("owner", [&] {

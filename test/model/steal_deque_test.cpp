@@ -13,9 +13,9 @@
 namespace {
 
 using namespace model::names;
-using weft::asymmetric_fence;
-using weft::steal_mark;
-using weft::steal_status;
+using weft::detail::asymmetric_fence;
+using weft::detail::steal_mark;
+using weft::detail::steal_status;
 
 struct item {
     model::var<int> payload;  // a race shows that nothing orders the push before the theft
@@ -64,7 +64,7 @@ struct robbery {
                     asymmetric_fence::heavy();
                 return deque.steal(m);
             };
-            const weft::steal_result<item> r =
+            const weft::detail::steal_result<item> r =
                 how == manner::at_once ? deque.steal() : in_two_steps();
             model::require((r.status == steal_status::taken) == (r.item != nullptr),
                            "it says what it did");
@@ -90,7 +90,7 @@ struct robbery {
         model::require(deque.empty(), "it is empty");
     }
 
-    weft::steal_deque<item> deque;
+    weft::detail::steal_deque<item> deque;
     std::array<item, 6> items;
     std::size_t pushed_count = 0;
 };

@@ -1,4 +1,4 @@
-// The mutex and the condition variable of the checker, which weft::thread_mutex and
+// The mutex and the condition variable of the checker, which weft::detail::thread_mutex and
 // thread_condition are in its builds. Each use of them is an operation, so it is a point at which
 // another thread may run.
 //

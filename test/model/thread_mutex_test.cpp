@@ -17,7 +17,7 @@ using namespace model::names;
 TEST(thread_mutex, admits_one_thread_at_a_time_and_publishes_its_writes) {
     expect_right(explore(
         [](execution& run) {
-            weft::thread_mutex lock;
+            weft::detail::thread_mutex lock;
             model::var<int> count;
             for (int n = 0; n != 2; ++n)
                 run.thread("adds", [&] {
@@ -35,8 +35,8 @@ enum class manner { as_told, tests_before_the_lock, sets_without_the_lock };
 report tell_of_a_flag(manner how) {
     return explore(
         [how](execution& run) {
-            weft::thread_mutex lock;
-            weft::thread_condition changed;
+            weft::detail::thread_mutex lock;
+            weft::detail::thread_condition changed;
             weft::atomic<bool> flag{false};
             const auto is_set = [&] { return flag.load(std::memory_order_relaxed); };
             run.thread("waits", [&] {
@@ -73,8 +73,8 @@ TEST(thread_condition, wait_ends_when_its_deadline_passes) {
     expect_right(explore(
         [](execution& run) {
             model::time_has_passed.store(false);
-            weft::thread_mutex lock;
-            weft::thread_condition changed;
+            weft::detail::thread_mutex lock;
+            weft::detail::thread_condition changed;
             run.thread("waits", [&] {
                 std::unique_lock held(lock);
                 const bool in_time = changed.wait_until(held, 0);
@@ -91,8 +91,8 @@ report end_it(bool notifies_under_the_lock) {
     return explore(
         [=](execution& run) {
             struct both {
-                weft::thread_mutex lock;
-                weft::thread_condition changed;
+                weft::detail::thread_mutex lock;
+                weft::detail::thread_condition changed;
                 bool flag = false;
             };
             auto it = std::make_unique<both>();

@@ -52,12 +52,12 @@ TEST(boxed, destroys_its_value_once) {
 
 TEST(boxed, releases_the_memory_of_its_value) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
-    const auto used = weft::block_cache::stats().used_bytes;
+    const auto used = weft::detail::block_cache::stats().used_bytes;
     {
         const boxed<std::array<char, 1000>> b(std::in_place);
-        EXPECT_GE(weft::block_cache::stats().used_bytes, used + 1000);
+        EXPECT_GE(weft::detail::block_cache::stats().used_bytes, used + 1000);
     }
-    EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
+    EXPECT_EQ(weft::detail::block_cache::stats().used_bytes, used);
 }
 
 TEST(boxed, is_aligned_for_its_value) {

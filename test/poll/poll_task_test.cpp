@@ -120,13 +120,13 @@ TEST(poll_task, rethrows_the_exception_of_its_operation) {
 
 TEST(poll_task, releases_the_memory_of_its_operation) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
-    const auto used = weft::block_cache::stats().used_bytes;
+    const auto used = weft::detail::block_cache::stats().used_bytes;
     {
         poll_task value(std::suspend_never{});
         EXPECT_TRUE(value.poll());
-        EXPECT_GT(weft::block_cache::stats().used_bytes, used);
+        EXPECT_GT(weft::detail::block_cache::stats().used_bytes, used);
     }
-    EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
+    EXPECT_EQ(weft::detail::block_cache::stats().used_bytes, used);
 }
 
 TEST(poll_task, destroyed_cancels_its_operation) {

@@ -149,7 +149,7 @@ TEST(weft_join, frees_all_memory_of_joined_fibers) {
             weft_t all[10];
             for (weft_t& t : all) t = begin_in_c(f);
             for (const weft_t t : all) joined_in_c(t);
-            return weft::block_cache::stats().used_bytes;
+            return weft::detail::block_cache::stats().used_bytes;
         };
         const std::size_t used = join_some();
         EXPECT_LE(join_some(), used);

@@ -51,8 +51,8 @@ TEST(weft_nanosleep, rejects_an_invalid_time) {
 void use_up_memory() {
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_AS, &none);
-    for (std::size_t n = 64; n <= weft::block_cache::maximum_block_bytes; n += 64)
-        while (weft::block_cache::try_acquire(n) != nullptr) {
+    for (std::size_t n = 64; n <= weft::detail::block_cache::maximum_block_bytes; n += 64)
+        while (weft::detail::block_cache::try_acquire(n) != nullptr) {
         }
 }
 

@@ -13,7 +13,7 @@
 namespace {
 
 using weft::forward_node;
-using weft::inbox;
+using weft::detail::inbox;
 
 struct item : forward_node<> {
     explicit item(int n = 0, std::size_t p = 0) : value(n), producer(p) {}

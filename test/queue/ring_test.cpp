@@ -14,7 +14,7 @@
 
 namespace {
 
-using weft::ring;
+using weft::detail::ring;
 
 template <class T>
 void drain(ring<T>& r) {
@@ -103,13 +103,13 @@ TEST(ring, shrinks_when_oversized_for_long) {
 
 TEST(ring, releases_its_blocks) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
-    const std::size_t before = weft::block_cache::stats().used_bytes;
+    const std::size_t before = weft::detail::block_cache::stats().used_bytes;
     {
         ring<int> r;
         for (int n = 0; n < 100; ++n) r.push_back(n);
-        EXPECT_GT(weft::block_cache::stats().used_bytes, before);
+        EXPECT_GT(weft::detail::block_cache::stats().used_bytes, before);
     }
-    EXPECT_EQ(weft::block_cache::stats().used_bytes, before);
+    EXPECT_EQ(weft::detail::block_cache::stats().used_bytes, before);
 }
 
 TEST(ring, returns_the_pages_of_a_large_buffer_to_the_system) {

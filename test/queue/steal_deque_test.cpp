@@ -15,11 +15,11 @@
 
 namespace {
 
-using weft::asymmetric_fence;
-using weft::steal_deque;
-using weft::steal_mark;
-using weft::steal_result;
-using weft::steal_status;
+using weft::detail::asymmetric_fence;
+using weft::detail::steal_deque;
+using weft::detail::steal_mark;
+using weft::detail::steal_result;
+using weft::detail::steal_status;
 
 struct loot {
     unsigned number = 0;
@@ -173,7 +173,7 @@ void pillage(unsigned entries, asymmetric_fence fence, std::size_t first_count) 
                     continue;
                 }
                 if (last && r.status == steal_status::empty) break;
-                weft::spin_yield();
+                weft::detail::spin_yield();
             }
         });
     unsigned dice = 1;

@@ -486,7 +486,7 @@ TEST(loop, frees_the_memory_of_a_posted_function_that_has_run) {
     const auto post_some = [&] {
         for (int i = 0; i != 10; ++i) l.post([] {});
         l.run_until_idle();
-        return block_cache::stats().used_bytes;
+        return detail::block_cache::stats().used_bytes;
     };
     const std::size_t used = post_some();
     EXPECT_EQ(post_some(), used);

@@ -44,12 +44,13 @@ TEST(stop_core, stops_a_chain_of_any_length_without_recursion) {
 }
 
 TEST(stop_core, adds_and_removes_in_any_order) {
-    struct counted : stop_node {
+    struct counted : detail::stop_node {
         int calls = 0;
         bool in = false;
         counted()
-            : stop_node(
-                  [](stop_node& n, stop_reason) noexcept { ++static_cast<counted&>(n).calls; }) {}
+            : detail::stop_node([](detail::stop_node& n, stop_reason) noexcept {
+                  ++static_cast<counted&>(n).calls;
+              }) {}
     };
     std::mt19937 random(11);
     for (int round = 0; round < 50; ++round) {

@@ -80,7 +80,7 @@ std::uint64_t round(random& r) {
         for (std::uint64_t i = 0; i < released; ++i) {
             permits.release();
             if (weft::steady_now() < last)
-                for (std::uint64_t n = some.below(200); n > 0; --n) weft::spin_pause();
+                for (std::uint64_t n = some.below(200); n > 0; --n) weft::detail::spin_pause();
         }
     });
     std::thread runner([&] { l.run(); });

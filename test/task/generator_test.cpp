@@ -284,12 +284,12 @@ TEST(generator, an_inner_generator_is_destroyed_when_its_yield_is_done) {
 TEST(generator, frames_are_taken_from_the_cache_and_returned) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     const auto make = [](int n) WEFT_NOINLINE -> generator<int> { co_yield n; };
-    const std::size_t before = weft::block_cache::stats().used_bytes;
+    const std::size_t before = weft::detail::block_cache::stats().used_bytes;
     {
         generator<int> g = make(1);
-        EXPECT_GT(weft::block_cache::stats().used_bytes, before);
+        EXPECT_GT(weft::detail::block_cache::stats().used_bytes, before);
     }
-    EXPECT_EQ(weft::block_cache::stats().used_bytes, before);
+    EXPECT_EQ(weft::detail::block_cache::stats().used_bytes, before);
 }
 
 TEST(generator, frames_come_from_the_passed_allocator) {

@@ -135,7 +135,7 @@ TEST(task_flow, frees_its_memory_with_its_last_reference) {
     weft::testing::virtual_loop l(1);
     const auto used_after = [&](int count) {
         for (int n = 0; n != count; ++n) EXPECT_EQ(run(l, number_in(0ms, n)), n);
-        return weft::block_cache::stats().used_bytes;
+        return weft::detail::block_cache::stats().used_bytes;
     };
     const std::size_t before = used_after(1);
     EXPECT_EQ(used_after(100), before);

@@ -486,13 +486,13 @@ TEST(task, destroying_an_unstarted_task_destroys_its_parameters) {
 TEST(task, frames_are_taken_from_the_cache_and_returned) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     event e;
-    const std::size_t before = weft::block_cache::stats().used_bytes;
+    const std::size_t before = weft::detail::block_cache::stats().used_bytes;
     {
         task<> t = sleep_on(e);
-        EXPECT_GT(weft::block_cache::stats().used_bytes, before);
+        EXPECT_GT(weft::detail::block_cache::stats().used_bytes, before);
         t.start();
     }
-    EXPECT_EQ(weft::block_cache::stats().used_bytes, before);
+    EXPECT_EQ(weft::detail::block_cache::stats().used_bytes, before);
 }
 
 // Rules that are checked.

@@ -103,9 +103,9 @@ TEST(await, of_an_operation_blocks_until_it_is_woken) {
 
 TEST(await, of_a_coroutine_keeps_no_memory) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
-    const std::size_t before = block_cache::stats().used_bytes;
+    const std::size_t before = detail::block_cache::stats().used_bytes;
     EXPECT_EQ(sync_wait(ready_with<int>{5}), 5);
-    EXPECT_EQ(block_cache::stats().used_bytes, before);
+    EXPECT_EQ(detail::block_cache::stats().used_bytes, before);
 }
 
 TEST(await, returns_whatever_an_awaitable_returns) {

@@ -11,7 +11,7 @@
 
 namespace {
 
-using weft::end_queue;
+using weft::detail::end_queue;
 
 // What can be waited for, as a fiber's end is.
 class join_of {

@@ -10,7 +10,7 @@
 
 namespace {
 
-using weft::home_lock;
+using weft::detail::home_lock;
 
 // As the executor that runs here.
 template <class F>
@@ -21,7 +21,7 @@ void on(weft::loop& l, F f) {
 void take(home_lock& lock, std::uint32_t times) {
     while (times-- != 0) const std::lock_guard held(lock);
 }
-bool may_be_owned() { return weft::asymmetric_fence().is_free(); }
+bool may_be_owned() { return weft::detail::asymmetric_fence().is_free(); }
 
 TEST(home_lock, is_owned_by_an_executor_that_takes_it_repeatedly) {
     weft::loop l;

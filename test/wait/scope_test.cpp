@@ -12,7 +12,7 @@
 namespace {
 
 using namespace on_loop;
-using weft::scope;
+using weft::detail::scope;
 using run_of_int = weft::detail::task_run<int>;
 
 // n tasks of a scope that sleep for so many milliseconds each; a negative one fails.

@@ -13,8 +13,7 @@
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::block_lists, weft_tls_block_lists);
 
-namespace weft {
-namespace detail {
+namespace weft::detail {
 
 constinit free_block shut_list{nullptr, 0, nullptr};
 
@@ -448,7 +447,7 @@ time_point release_unused_blocks(time_point now) noexcept {
     return r.spare_count != 0 ? std::min(next, r.period_end) : next;
 }
 
-constexpr std::align_val_t block_alignment{block_cache::alignment};
+constexpr std::align_val_t cache_alignment{block_cache::alignment};
 
 // Under ASan no list ever opens, so that each block comes here and is its own allocation.
 constexpr bool separate = WEFT_ASAN != 0;
@@ -457,14 +456,14 @@ constexpr bool separate = WEFT_ASAN != 0;
 
 void* acquire_slow(std::size_t bytes) noexcept {
     const std::size_t i = block_lists::index(bytes);
-    if (separate || i >= class_count) return ::operator new(bytes, block_alignment, std::nothrow);
+    if (separate || i >= class_count) return ::operator new(bytes, cache_alignment, std::nothrow);
     return refill(i);
 }
 
 void release_slow(void* p, std::size_t bytes) noexcept {
     const std::size_t i = block_lists::index(bytes);
     if (separate || i >= class_count)
-        ::operator delete(p, block_alignment);
+        ::operator delete(p, cache_alignment);
     else
         spill(static_cast<free_block*>(p), i);
 }
@@ -477,10 +476,7 @@ void throw_out_of_memory() {
 #endif
 }
 
-}  // namespace detail
-
 block_cache_stats block_cache::stats() noexcept {
-    using namespace detail;
     depot& d = the_depot();
     const std::lock_guard hold(d.mutex);
     block_cache_stats s{};
@@ -496,4 +492,4 @@ block_cache_stats block_cache::stats() noexcept {
     return s;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

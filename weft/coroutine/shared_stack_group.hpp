@@ -53,6 +53,7 @@ struct shared_group;
 shared_group& group_of(shared_stack_group& group) noexcept;
 }  // namespace detail
 
+// What a group has now, and what it has copied.
 struct shared_stack_stats {
     std::size_t coroutines;   // that have a seat, started or not
     std::size_t saved_bytes;  // live parts that are copied out now

@@ -48,6 +48,7 @@ enum class launch : std::uint8_t {
     deferred,  // when it is joined, detached, or start() is called: its executor must then exist
 };
 
+// How a fiber is made, and where it runs.
 struct fiber_options {
     std::string_view name = {};  // copied
     std::size_t stack_bytes = default_stack_bytes;

@@ -24,6 +24,7 @@
 
 namespace weft {
 
+// The result of a fiber that a nursery owns, of type T.
 template <class T>
 class fiber_handle {
 public:
@@ -112,7 +113,7 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
         options, caller);
     fiber_handle<T> handle(detail::core_taken_from(made), std::move(value));
     detail::fiber_core* const core = handle.core_;
-    core->become_child(detail::make_owned<scope_member>(*core));
+    core->become_child(detail::make_owned<detail::scope_member>(*core));
     core->home = core->target->fixed_executor();  // no other thread has a reference yet
     n.add_child(*core->member);
     core->begin(at_once);

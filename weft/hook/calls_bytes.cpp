@@ -100,12 +100,12 @@ ssize_t write_pipe(int fd, const iovec* v, int count) noexcept {
 // next buffer.
 ssize_t write_pipe(int fd, const iov_cursor& rest) noexcept {
     if (!rest.has_more_buffers()) return write_pipe(fd, rest.buffers(), rest.count());
-    void* const room = block_cache::try_acquire(PIPE_BUF);
+    void* const room = detail::block_cache::try_acquire(PIPE_BUF);
     if (room == nullptr) return errno = ENOMEM, -1;
     const iovec next = {room, rest.copy_to(static_cast<char*>(room), PIPE_BUF)};
     const ssize_t n = write_pipe(fd, &next, 1);
     const int why = errno;
-    block_cache::release(room, PIPE_BUF);
+    detail::block_cache::release(room, PIPE_BUF);
     errno = why;
     return n;
 }

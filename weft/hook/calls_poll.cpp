@@ -32,11 +32,11 @@ namespace {
 class wanted_list {
 public:
     explicit wanted_list(std::size_t most) noexcept
-        : most_(most), all_(static_cast<wanted*>(block_cache::try_acquire(bytes()))) {}
+        : most_(most), all_(static_cast<wanted*>(detail::block_cache::try_acquire(bytes()))) {}
     wanted_list(const wanted_list&) = delete;
     wanted_list& operator=(const wanted_list&) = delete;
     ~wanted_list() {
-        if (all_ != nullptr) block_cache::release(all_, bytes());
+        if (all_ != nullptr) detail::block_cache::release(all_, bytes());
     }
 
     explicit operator bool() const noexcept { return all_ != nullptr; }
@@ -191,8 +191,9 @@ public:
     fd_sets(int count, fd_set* r, fd_set* w, fd_set* u) noexcept
         : count_(as_the_system_sees(count)),
           bytes_((static_cast<std::size_t>(count_) + 63) / 64 * 8),
-          given_(count_ <= usual ? few_
-                                 : static_cast<unsigned char*>(block_cache::try_acquire(all()))),
+          given_(count_ <= usual
+                     ? few_
+                     : static_cast<unsigned char*>(detail::block_cache::try_acquire(all()))),
           at_{bytes_of(r), bytes_of(w), bytes_of(u)} {
         if (given_ == nullptr) return;
         for (int i = 0; i < 3; ++i)
@@ -201,7 +202,7 @@ public:
     fd_sets(const fd_sets&) = delete;
     fd_sets& operator=(const fd_sets&) = delete;
     ~fd_sets() {
-        if (given_ != nullptr && given_ != few_) block_cache::release(given_, all());
+        if (given_ != nullptr && given_ != few_) detail::block_cache::release(given_, all());
     }
 
     explicit operator bool() const noexcept { return given_ != nullptr; }

@@ -87,7 +87,7 @@ public:
         rest.put_into(m);
         if (!rest.has_more_buffers()) return;
         bytes_ = rest.all_count() * sizeof(iovec);
-        room_ = block_cache::try_acquire(bytes_);
+        room_ = detail::block_cache::try_acquire(bytes_);
         if (room_ == nullptr) return;
         m.msg_iov = static_cast<iovec*>(room_);
         m.msg_iovlen = rest.all_count();
@@ -96,7 +96,7 @@ public:
     all_that_is_left(const all_that_is_left&) = delete;
     all_that_is_left& operator=(const all_that_is_left&) = delete;
     ~all_that_is_left() {
-        if (room_ != nullptr) block_cache::release(room_, bytes_);
+        if (room_ != nullptr) detail::block_cache::release(room_, bytes_);
     }
 
 private:

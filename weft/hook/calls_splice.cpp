@@ -291,11 +291,11 @@ bool gives_to_pipes(int in, const off64_t* at) noexcept {
 
 // Through memory, as the system has no sendfile that does not wait for a socket.
 ssize_t send_through_memory(int out, int in, off64_t& at, std::size_t bytes) {
-    void* const room = block_cache::try_acquire(step_bytes);
+    void* const room = detail::block_cache::try_acquire(step_bytes);
     if (room == nullptr) return errno = ENOMEM, -1;
     struct owned {
         void* room;
-        ~owned() { block_cache::release(room, step_bytes); }
+        ~owned() { detail::block_cache::release(room, step_bytes); }
     } const own = {room};
     const int before = errno;
     std::size_t moved = 0;

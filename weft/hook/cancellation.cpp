@@ -73,7 +73,7 @@ public:
 
 private:
     static constexpr std::size_t bucket_count = 1024;
-    spin_lock lock_;
+    detail::spin_lock lock_;
     cancel_record* of_[bucket_count] = {};
 };
 constinit cancel_records all_cancel_records;

@@ -32,7 +32,7 @@ struct child_kind {
     bool operator==(const child_kind&) const = default;
 };
 
-class child_watch : public list_node<> {
+class child_watch : public detail::list_node<> {
 public:
     explicit child_watch(const child_kind& k) noexcept : kind_(k) {}
     child_watch(const child_watch&) = delete;
@@ -59,8 +59,8 @@ private:
 };
 
 struct all_watches {
-    spin_lock lock;
-    list<child_watch> under_way;
+    detail::spin_lock lock;
+    detail::list<child_watch> under_way;
 };
 all_watches& watches() noexcept {
     alignas(all_watches) static std::byte storage[sizeof(all_watches)];

@@ -25,18 +25,18 @@
 namespace weft::hook {
 namespace {
 
-constinit spin_lock locks[64];
+constinit detail::spin_lock locks[64];
 
 // Another thread of the parent may have locked one of them.
 __attribute__((constructor(101))) void free_device_locks_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
-        for (spin_lock& l : locks) new (&l) spin_lock;
+        for (detail::spin_lock& l : locks) new (&l) detail::spin_lock;
     });
 }
 
 }  // namespace
 
-spin_lock& lock_of(int fd) noexcept { return locks[static_cast<unsigned>(fd) % 64]; }
+detail::spin_lock& lock_of(int fd) noexcept { return locks[static_cast<unsigned>(fd) % 64]; }
 
 bool is_ready(int fd, short events) noexcept {
     ::pollfd p = {fd, events, 0};
@@ -276,7 +276,7 @@ ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noex
     iovec one = {v->iov_base, bytes};
     void* room = nullptr;
     if (v->iov_len < bytes && all.bytes() > most) {
-        room = block_cache::try_acquire(most);
+        room = detail::block_cache::try_acquire(most);
         if (room == nullptr) return fails_with(ENOMEM);
         all.copy_to(static_cast<char*>(room), bytes);
         one.iov_base = room;
@@ -291,7 +291,7 @@ ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noex
             n = is_in_one ? real::writev(fd, &one, 1) : real::writev(fd, v, count);
     }
     const int why = errno;
-    if (room != nullptr) block_cache::release(room, most);
+    if (room != nullptr) detail::block_cache::release(room, most);
     errno = why;
     return n;
 }

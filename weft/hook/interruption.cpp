@@ -51,8 +51,8 @@ using syscall_type = long (*)(long, ...);
 constinit atomic<syscall_type> behind_hooks{nullptr};
 
 struct all_waits {
-    spin_lock lock;
-    list<interruptible::node> nodes;
+    detail::spin_lock lock;
+    detail::list<interruptible::node> nodes;
 };
 all_waits& waits() noexcept {
     alignas(all_waits) static std::byte storage[sizeof(all_waits)];

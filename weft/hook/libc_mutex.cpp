@@ -181,7 +181,7 @@ WEFT_NOINLINE int take_slowly(pthread_mutex_t& m, time_point deadline) {
     // A thread that owns it unlocks soon.
     for (int looks = 0; looks < 32 && !is_fiber(owner_of(m)); ++looks) {
         if (__atomic_load_n(word, __ATOMIC_RELAXED) == 0 && try_take(m)) return 0;
-        spin_pause();
+        detail::spin_pause();
     }
     const counted_wait mine;
     duration pause = look_again_soon;
@@ -279,7 +279,7 @@ public:
     }
 
 private:
-    spin_lock lock_;
+    detail::spin_lock lock_;
     lending* first_ = nullptr;
 };
 constinit lendings all_lendings;
@@ -289,7 +289,7 @@ __attribute__((constructor(101))) void forget_lendings_in_children() {
 }
 
 lending* new_lending(const pthread_mutex_t& m, int me) noexcept {
-    void* const room = block_cache::try_acquire(sizeof(lending));
+    void* const room = detail::block_cache::try_acquire(sizeof(lending));
     return room != nullptr ? new (room) lending{nullptr, &m, me, 0, false} : nullptr;
 }
 void end_lending(lending& l) noexcept {
@@ -298,7 +298,7 @@ void end_lending(lending& l) noexcept {
         const std::lock_guard held(all_lendings);
         all_lendings.remove(l);
     }
-    block_cache::release(&l, sizeof(lending));
+    detail::block_cache::release(&l, sizeof(lending));
     unpark(of, 1);
 }
 
@@ -386,7 +386,7 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
             lending* known = all_lendings.find(m);
             if (known != nullptr && known->is_stale()) {
                 all_lendings.remove(*known);
-                block_cache::release(std::exchange(known, nullptr), sizeof(lending));
+                detail::block_cache::release(std::exchange(known, nullptr), sizeof(lending));
             }
             again = known != nullptr && known->fiber == me;
             if (again && may_come_again(m)) mine.entry = known;
@@ -396,7 +396,7 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
             }
         }
         if (mine.entry == fresh) break;
-        block_cache::release(fresh, sizeof(lending));
+        detail::block_cache::release(fresh, sizeof(lending));
         if (mine.entry != nullptr) {
             mine.kept = true;  // it is locked again
             const int r = waits && type_of(m) == PTHREAD_MUTEX_ERRORCHECK
@@ -582,7 +582,7 @@ bool lock_mutex_ending(pthread_mutex_t& m, fiber_core& f, duration patience) noe
             was_kept_from_its_mutex.store(true, std::memory_order_relaxed);
             return false;
         }
-        spin_yield();
+        detail::spin_yield();
     }
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 // Locked by the thread that opens an entry, so that it does not mistake another generation for its
 // own.
-constinit spin_lock adopting;
+constinit detail::spin_lock adopting;
 
 // The file of the last descriptor generation of an fd. Written under `adopting`, in this order: no
 // generation, the file, the generation; read without it.
@@ -65,7 +65,7 @@ std::uint64_t file_of(int fd) noexcept {
 
 opening opening_of(int fd) noexcept {
     const file_entry* const at = files.find(fd);
-    if (const descriptor_ref known = descriptor_ref::find(fd);
+    if (const detail::descriptor_ref known = detail::descriptor_ref::find(fd);
         known && at != nullptr && at->is_of(known.generation()))
         return {.of = known, .asked = false};
     return asked_opening_of(fd);
@@ -73,7 +73,7 @@ opening opening_of(int fd) noexcept {
 
 bool is_of_weft(int fd) noexcept {
     const file_entry* const at = files.find(fd);
-    const descriptor_ref known = descriptor_ref::find(fd);
+    const detail::descriptor_ref known = detail::descriptor_ref::find(fd);
     return known && (at == nullptr || !at->is_of(known.generation()));
 }
 
@@ -83,11 +83,11 @@ opening asked_opening_of(int fd) noexcept {
     errno = before;
     if (file == 0) return {.of = {}, .error = EBADF};
     const file_entry* const at = files.find(fd);
-    if (const descriptor_ref known = descriptor_ref::find(fd);
+    if (const detail::descriptor_ref known = detail::descriptor_ref::find(fd);
         known && at != nullptr && at->is_of(known.generation(), file))
         return {.of = known};
     for (bool replaces = false;; replaces = true) {
-        descriptor_ref gone;
+        detail::descriptor_ref gone;
         {
             const std::lock_guard held(adopting);
             file_entry* const place = files.make(fd);
@@ -96,7 +96,7 @@ opening asked_opening_of(int fd) noexcept {
             file = file_of(fd);
             errno = before;
             if (file == 0) return {.of = {}, .error = EBADF};
-            const descriptor_ref known = descriptor_ref::find(fd);
+            const detail::descriptor_ref known = detail::descriptor_ref::find(fd);
             if (known && !place->is_of(known.generation())) {
                 place->set(known.generation(), file);  // by weft's own sockets, or wait_fd()
                 return {.of = known, .replaces = replaces};
@@ -105,7 +105,7 @@ opening asked_opening_of(int fd) noexcept {
                 return {.of = known, .replaces = replaces};
             if (!known) {
                 std::error_code error;
-                const descriptor_ref made = descriptor_ref::adopt(fd, 0, error);
+                const detail::descriptor_ref made = detail::descriptor_ref::adopt(fd, 0, error);
                 if (!made) return {.of = {}, .error = ENOMEM};
                 place->set(made.generation(), file);
                 return {.of = made, .fresh = true, .replaces = replaces};
@@ -130,10 +130,10 @@ void end_opening(io_entry& e, std::uint64_t generation) noexcept {
 
 // Each in its first state, whatever another thread of the parent was doing. E4: all may be ready.
 void forget_parents_waits() noexcept {
-    new (&adopting) spin_lock;
+    new (&adopting) detail::spin_lock;
     weft::detail::for_each_entry(
         [](io_entry& e, void*) {
-            new (&e.lock) spin_lock;
+            new (&e.lock) detail::spin_lock;
             for (auto& queue : e.waiting) new (&queue) wait_list;
             new (&e.drivers) weft::detail::watcher_set;
             constexpr auto all =
@@ -145,7 +145,8 @@ void forget_parents_waits() noexcept {
 }
 
 // A call found nothing: the flags are clear until the next event, which may have come already.
-void spend(const descriptor_ref& of, snapshot seen, bool fresh, std::uint64_t flags) noexcept {
+void spend(const detail::descriptor_ref& of, snapshot seen, bool fresh,
+           std::uint64_t flags) noexcept {
     io_entry& e = of.entry();
     if (fresh) seen = {&e, e.look()};  // no watch yet: the first one reports its state
     if (seen.entry == &e) e.spend(seen.ready, flags);

@@ -29,7 +29,7 @@ using weft::detail::io_request;
 // The wait for a descriptor, by the events that its entry is notified of.
 class fd_wait final : public weft::detail::io_operation {
 public:
-    fd_wait(descriptor_ref of, bool reads, time_point deadline) noexcept
+    fd_wait(detail::descriptor_ref of, bool reads, time_point deadline) noexcept
         : io_operation(request(of, reads), 1, duration::max(), "a descriptor") {
         set_deadline(deadline);
     }
@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    static io_request request(descriptor_ref of, bool reads) noexcept {
+    static io_request request(detail::descriptor_ref of, bool reads) noexcept {
         io_request r;
         r.what = io_request::step;
         r.of = of;

@@ -19,7 +19,7 @@ namespace weft::hook {
 using weft::detail::io_entry;
 
 struct several::place {
-    descriptor_ref of;
+    detail::descriptor_ref of;
     snapshot seen = {};
     weft::detail::io_wait_node nodes[2];
 };
@@ -100,7 +100,7 @@ void several_wait::cancel() noexcept {
 several::several(std::span<const wanted> all) noexcept
     : all_(all),
       places_(static_cast<place*>(
-          block_cache::try_acquire(std::max<std::size_t>(all.size(), 1) * sizeof(place)))),
+          detail::block_cache::try_acquire(std::max<std::size_t>(all.size(), 1) * sizeof(place)))),
       count_(all.size()) {
     if (places_ != nullptr) std::uninitialized_value_construct_n(places_, count_);
 }
@@ -108,7 +108,7 @@ several::several(std::span<const wanted> all) noexcept
 several::~several() {
     if (places_ == nullptr) return;
     std::destroy_n(places_, count_);
-    block_cache::release(places_, std::max<std::size_t>(count_, 1) * sizeof(place));
+    detail::block_cache::release(places_, std::max<std::size_t>(count_, 1) * sizeof(place));
 }
 
 void several::look() noexcept {

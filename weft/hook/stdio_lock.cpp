@@ -25,7 +25,7 @@ struct record {
 };
 
 struct record_list {
-    spin_lock lock;
+    detail::spin_lock lock;
     record* first = nullptr;
 
     // The place where the record is linked, or would be.
@@ -42,7 +42,7 @@ constinit record_list lists[list_count];
 // Another thread of the parent may have locked one. A list is complete at each step of a change.
 __attribute__((constructor(101))) void free_lists_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
-        for (record_list& l : lists) new (&l.lock) spin_lock;
+        for (record_list& l : lists) new (&l.lock) detail::spin_lock;
     });
 }
 
@@ -57,7 +57,7 @@ bool try_enter(FILE* file, std::uint64_t fiber) {
     const std::lock_guard held(list.lock);
     record** const at = list.find(file);
     if (*at == nullptr)
-        *at = new (block_cache::acquire(sizeof(record))) record{nullptr, file, fiber, 1};
+        *at = new (detail::block_cache::acquire(sizeof(record))) record{nullptr, file, fiber, 1};
     else if ((*at)->owner == fiber)
         ++(*at)->depth;
     else
@@ -120,7 +120,7 @@ void leave_stream(FILE* file) noexcept {
         record* const mine = *at;
         if (mine == nullptr || mine->owner != f->id() || --mine->depth != 0) return;
         *at = mine->next;
-        block_cache::release(mine, sizeof(record));
+        detail::block_cache::release(mine, sizeof(record));
     }
     unpark(file, 1);
 }

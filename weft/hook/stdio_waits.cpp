@@ -29,12 +29,12 @@ using write_function = ssize_t (*)(FILE*, const void*, ssize_t);
 // Libc's own entries. Set once, before an entry is replaced.
 constinit atomic<read_function> libc_read{nullptr};
 constinit atomic<write_function> libc_write{nullptr};
-constinit spin_lock replacing;
+constinit detail::spin_lock replacing;
 constinit thread_local unsigned blocking_scopes = 0;
 
 // Another thread of the parent may have locked it. A table is complete at each step of a change.
 __attribute__((constructor(101))) void free_replacing_in_children() {
-    ::pthread_atfork(nullptr, nullptr, [] { new (&replacing) spin_lock; });
+    ::pthread_atfork(nullptr, nullptr, [] { new (&replacing) detail::spin_lock; });
 }
 
 // Out of line: a fiber may be on another thread between two calls.

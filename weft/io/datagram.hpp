@@ -204,17 +204,17 @@ public:
     int native_handle() const noexcept { return owned_.number(); }
 
 protected:
-    datagram_socket(descriptor d, duration recv_timeout, duration send_timeout) noexcept
+    datagram_socket(detail::descriptor d, duration recv_timeout, duration send_timeout) noexcept
         : owned_(std::move(d)), recv_timeout_(recv_timeout), send_timeout_(send_timeout) {}
 
-    const descriptor_ref& ref() const noexcept { return owned_.ref(); }
+    const detail::descriptor_ref& ref() const noexcept { return owned_.ref(); }
 
     bool with_details_ = false;  // the system reports more than the bytes
     detail::io_request::kind sends_by_ = detail::io_request::send_message;
     bool cuts_here_ = false;  // the system cannot cut into segments
 
 private:
-    descriptor owned_;
+    detail::descriptor owned_;
     duration recv_timeout_ = no_timeout;
     duration send_timeout_ = no_timeout;
 };

@@ -8,8 +8,8 @@
 
 #include "weft/io/io_driver.hpp"
 
-namespace weft {
-namespace detail {
+namespace weft::detail {
+
 namespace {
 
 // Invariants:
@@ -68,14 +68,10 @@ void for_each_entry(void (*f)(io_entry&, void*), void* with) noexcept {
 
 void give_number_back(int number) noexcept { ::close(number); }
 
-}  // namespace detail
-
-using detail::io_entry;
-
 namespace {
 
 io_entry* entry_for(int number, std::error_code& error) noexcept {
-    io_entry* const e = detail::entry_of<true>(number);
+    io_entry* const e = entry_of<true>(number);
     if (e == nullptr)
         error = std::make_error_code(number < 0 ? std::errc::bad_file_descriptor
                                                 : std::errc::not_enough_memory);
@@ -118,11 +114,11 @@ bool descriptor_ref::close() const noexcept {
 }
 
 descriptor_ref descriptor_ref::find(int number) noexcept {
-    io_entry* const e = detail::find_entry(number);
+    io_entry* const e = find_entry(number);
     if (e == nullptr) return {};
     const std::uint64_t now = e->life.load(std::memory_order_acquire);  // pairs with open()
     if ((now & io_entry::closed) != 0) return {};
     return {*e, io_entry::generation_of(now)};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

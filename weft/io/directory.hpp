@@ -110,9 +110,9 @@ public:
 
 private:
     friend class detail::directory_open;
-    explicit directory(descriptor d) noexcept : owned_(std::move(d)) {}
+    explicit directory(detail::descriptor d) noexcept : owned_(std::move(d)) {}
 
-    descriptor owned_;
+    detail::descriptor owned_;
 };
 
 }  // namespace weft

@@ -21,8 +21,8 @@ result<directory_watch> directory_watch::open() noexcept {
     const int number = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (number < 0) return failure(std::error_code(errno, std::system_category()));
     std::error_code error;
-    const descriptor_ref ref = descriptor_ref::adopt(number, 0, error);
-    if (ref) return directory_watch(descriptor(ref));
+    const detail::descriptor_ref ref = detail::descriptor_ref::adopt(number, 0, error);
+    if (ref) return directory_watch(detail::descriptor(ref));
     ::close(number);
     return failure(error);
 }
@@ -41,7 +41,7 @@ result<void> directory_watch::remove(int watch) noexcept {
         owned_.ref().call([&](int number) noexcept { return ::inotify_rm_watch(number, watch); }));
 }
 
-directory_watch::waiting::waiting(const descriptor_ref& of, time_limit limit) noexcept
+directory_watch::waiting::waiting(const detail::descriptor_ref& of, time_limit limit) noexcept
     : io_operation(detail::io_request::read, true, of, nullptr, room_bytes, 1, no_timeout,
                    "what happens to files") {
     set_limit(limit);

@@ -94,14 +94,14 @@ public:
     int native_handle() const noexcept { return owned_.number(); }
 
 private:
-    explicit directory_watch(descriptor d) noexcept : owned_(std::move(d)) {}
+    explicit directory_watch(detail::descriptor d) noexcept : owned_(std::move(d)) {}
 
-    descriptor owned_;
+    detail::descriptor owned_;
 };
 
 class directory_watch::waiting final : public detail::io_operation {
 public:
-    waiting(const descriptor_ref& of, time_limit limit) noexcept;
+    waiting(const detail::descriptor_ref& of, time_limit limit) noexcept;
     bool ready() noexcept;
     result<std::vector<file_event>> take(const waiter* w, wait_status how) const;
 

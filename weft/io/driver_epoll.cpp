@@ -13,11 +13,9 @@
 #include "weft/base/platform.hpp"
 #include "weft/io/detail/descriptor.hpp"
 
-namespace weft {
-namespace {
+namespace weft::detail {
 
-using detail::io_entry;
-using detail::watcher_set;
+namespace {
 
 constexpr std::uint64_t of_wake_fd = ~std::uint64_t{0};
 constexpr std::uint32_t all_but_room = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET;
@@ -31,14 +29,14 @@ int milliseconds(const ::timespec& t) noexcept {
 }  // namespace
 
 driver_epoll::driver_epoll() : io_driver(false), set_(::epoll_create1(EPOLL_CLOEXEC)) {
-    if (set_ < 0) detail::throw_system_error(errno, "epoll_create1");
+    if (set_ < 0) throw_system_error(errno, "epoll_create1");
     ::epoll_event e{};
     e.events = EPOLLIN | EPOLLET;
     e.data.u64 = of_wake_fd;
     if (::epoll_ctl(set_, EPOLL_CTL_ADD, wake_.number(), &e) != 0) {
         const int why = errno;
         ::close(set_);
-        detail::throw_system_error(why, "epoll_ctl");
+        throw_system_error(why, "epoll_ctl");
     }
     // Tried once before anything relies on it: a seccomp profile may allow epoll_create1 and not
     // the wait.
@@ -46,7 +44,7 @@ driver_epoll::driver_epoll() : io_driver(false), set_(::epoll_create1(EPOLL_CLOE
     const ::timespec at_once{};
     if (const int n = wait_for(&none, 1, &at_once); n < 0 && n != -EINTR) {
         ::close(set_);
-        detail::throw_system_error(-n, "epoll_wait");
+        throw_system_error(-n, "epoll_wait");
     }
 }
 
@@ -118,11 +116,11 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
     for (int i = 0; i < n; ++i) {
         const std::uint64_t key = events[i].data.u64;
         if (key == of_wake_fd) continue;
-        io_entry* const e = detail::find_entry(static_cast<int>(key & 0xffff'ffff));
+        io_entry* const e = find_entry(static_cast<int>(key & 0xffff'ffff));
         if (e == nullptr) continue;
         prefetch(e);
         ready[count++] = {e, static_cast<std::uint32_t>(key >> 32),
-                          detail::flags_of_poll(events[i].events)};
+                          flags_of_poll(events[i].events)};
     }
     for (int i = 0; i < count; ++i) ready[i].entry->fetch_waiting(ready[i].flags);
     for (int i = 0; i < count; ++i)
@@ -148,4 +146,4 @@ int driver_epoll::native_handle() noexcept {
     return set_;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

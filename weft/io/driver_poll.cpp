@@ -11,10 +11,9 @@
 
 #include "weft/io/detail/descriptor.hpp"
 
-namespace weft {
-namespace {
+namespace weft::detail {
 
-using detail::io_entry;
+namespace {
 
 // Rounded up: no timer fires early, and no sleep becomes a spin.
 int milliseconds_until(time_point until) noexcept {
@@ -53,7 +52,7 @@ void driver_poll::forget(io_entry& e, std::uint32_t, bool) noexcept {
 // list.
 void driver_poll::enlisted() noexcept {
     const executor* const e = current_executor();
-    if (e == nullptr || detail::io_driver_here() != this) wake_.wake();
+    if (e == nullptr || io_driver_here() != this) wake_.wake();
 }
 
 void driver_poll::poll() noexcept { collect(time_point()); }
@@ -75,12 +74,11 @@ bool driver_poll::list() noexcept {
         // Descriptors without waiters are left out: poll(2) would report a hang-up on them again
         // and again.
         std::erase_if(asked_of_, [this](const watched& w) {
-            return detail::find_entry(w.number)->wanted(w.generation, *this) == 0;
+            return find_entry(w.number)->wanted(w.generation, *this) == 0;
         });
         asked_.assign(1, {wake_.number(), POLLIN, 0});
         for (const watched& w : asked_of_)
-            asked_.push_back(
-                {w.number, detail::find_entry(w.number)->wanted(w.generation, *this), 0});
+            asked_.push_back({w.number, find_entry(w.number)->wanted(w.generation, *this), 0});
         return true;
 #if WEFT_EXCEPTIONS
     } catch (const std::bad_alloc&) {
@@ -99,9 +97,8 @@ void driver_poll::collect(time_point until) noexcept {
     refusals_.none();
     if (asked_[0].revents != 0) wake_.drain();
     for (std::size_t i = 0; i < asked_of_.size(); ++i)
-        if (const std::uint64_t flags =
-                detail::flags_of_poll(static_cast<unsigned>(asked_[i + 1].revents)))
-            detail::find_entry(asked_of_[i].number)->notify(asked_of_[i].generation, flags, this);
+        if (const std::uint64_t flags = flags_of_poll(static_cast<unsigned>(asked_[i + 1].revents)))
+            find_entry(asked_of_[i].number)->notify(asked_of_[i].generation, flags, this);
 }
 
 int driver_poll::native_handle() noexcept {
@@ -109,4 +106,4 @@ int driver_poll::native_handle() noexcept {
     return wake_.number();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -3,7 +3,7 @@
 namespace weft {
 
 fd_watch::fd_watch(int number) noexcept {
-    ref_ = descriptor_ref::borrow(number, borrowed_, error_);
+    ref_ = detail::descriptor_ref::borrow(number, borrowed_, error_);
 }
 
 fd_watch& fd_watch::operator=(fd_watch&& other) noexcept {

@@ -75,7 +75,7 @@ private:
     // The request that waits for `events`, and why there is none.
     detail::io_request request(fd_events events, std::error_code& error) const noexcept;
 
-    descriptor_ref ref_;
+    detail::descriptor_ref ref_;
     bool borrowed_ = false;
     std::error_code error_;
 };

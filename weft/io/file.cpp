@@ -182,12 +182,12 @@ result<file> file_open::take(const waiter* w, wait_status how) noexcept {
 
 result<file> file::adopt(int number, const file_options& o) noexcept {
     std::error_code error;
-    const descriptor_ref ref = descriptor_ref::adopt(number, 0, error);
+    const detail::descriptor_ref ref = detail::descriptor_ref::adopt(number, 0, error);
     if (!ref) {
         if (number >= 0) ::close(number);
         return failure(error);
     }
-    descriptor owned(ref);
+    detail::descriptor owned(ref);
     // io_uring treats a file without offsets as a stream, and would wait for it.
     const int flags = ::fcntl(number, F_GETFL);
     if (::lseek(number, 0, SEEK_CUR) < 0 || flags < 0 ||

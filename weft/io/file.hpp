@@ -55,6 +55,7 @@
 
 namespace weft {
 
+// How a file is opened.
 struct file_options {
     bool read = true;
     bool write = false;

@@ -22,7 +22,7 @@ struct given_descriptor {
     std::string name;  // from LISTEN_FDNAMES; "unknown" if it has none
 };
 
-enum class environment { unset, keep };
+enum class environment { unset, keep };  // what becomes of the LISTEN_ variables
 
 // In ascending order, from fd 3 on; none if the variables name another process. The descriptors are
 // set to close on exec, and the three variables are unset, also on failure, so that no child takes

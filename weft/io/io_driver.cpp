@@ -68,7 +68,7 @@ std::unique_ptr<io_driver> make_driver_epoll() {
 #if WEFT_EXCEPTIONS
     try {
 #endif
-        return std::make_unique<driver_epoll>();
+        return std::make_unique<detail::driver_epoll>();
 #if WEFT_EXCEPTIONS
     } catch (const std::system_error& e) {
         const int why = e.code().value();
@@ -93,7 +93,7 @@ std::unique_ptr<io_driver> make_io_driver(io_kind kind) {
     }
     if (kind != io_kind::poll)
         if (auto d = make_driver_epoll()) return d;
-    return std::make_unique<driver_poll>();
+    return std::make_unique<detail::driver_poll>();
 }
 
 namespace detail {

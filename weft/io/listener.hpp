@@ -18,6 +18,7 @@
 
 namespace weft {
 
+// How a listener is opened.
 struct listen_options {
     int backlog = 4096;       // connections that wait to be accepted; the system has its own limit
     bool reuse_port = false;  // several listeners on one port share the connections
@@ -93,11 +94,11 @@ public:
     }
 
 protected:
-    listener(descriptor d, std::shared_ptr<detail::reserve_fd> r) noexcept
+    listener(detail::descriptor d, std::shared_ptr<detail::reserve_fd> r) noexcept
         : owned_(std::move(d)), reserve_(std::move(r)) {}
 
 private:
-    descriptor owned_;
+    detail::descriptor owned_;
     std::shared_ptr<detail::reserve_fd> reserve_;
 };
 

@@ -31,6 +31,7 @@
 
 namespace weft {
 
+// What the system reports of a file, as stat(2) has it.
 struct file_status {
     std::filesystem::file_type type = std::filesystem::file_type::none;
     std::filesystem::perms permissions = std::filesystem::perms::none;

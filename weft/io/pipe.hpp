@@ -126,6 +126,7 @@ protected:
     std::shared_ptr<detail::stream_core> core_;
 };
 
+// The end of a pipe that is read from.
 class pipe_reader : public pipe_end {
     template <class Op>
     using operation = detail::pipe_operation<Op>;
@@ -180,6 +181,7 @@ private:
     using pipe_end::pipe_end;
 };
 
+// The end of a pipe that is written to.
 class pipe_writer : public pipe_end {
     template <class Op>
     using operation = detail::pipe_operation<Op>;

@@ -216,9 +216,9 @@ std::error_code watch_end(detail::process_core& core) noexcept {
     std::error_code error;
     const result<int> number = detail::child_exit_fd(core.id);
     if (number) {
-        const descriptor_ref ref = descriptor_ref::adopt(*number, 0, error);
+        const detail::descriptor_ref ref = detail::descriptor_ref::adopt(*number, 0, error);
         if (ref) {
-            core.ended = descriptor(ref);
+            core.ended = detail::descriptor(ref);
             return {};
         }
     } else {

@@ -81,6 +81,7 @@ struct child_group {
     };
 };
 
+// What a child has of its own, and what it inherits.
 struct process_options {
     int in = child_io::inherited;
     int out = child_io::inherited;
@@ -93,6 +94,7 @@ struct process_options {
     process_limits limits = {};
 };
 
+// How a child has ended.
 struct exit_status {
     int code = 0;    // the exit code
     int signal = 0;  // or the signal that has ended it

@@ -19,6 +19,7 @@
 
 namespace weft {
 
+// The soft and the hard limit of one resource, as setrlimit(2) has them.
 struct resource_limit {
     static constexpr std::uint64_t none = ~std::uint64_t{0};
 

@@ -32,6 +32,7 @@
 
 namespace weft {
 
+// How far a relay came.
 class [[nodiscard]] relayed {
 public:
     relayed() noexcept = default;

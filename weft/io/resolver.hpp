@@ -46,6 +46,7 @@ enum class resolver_backend : std::uint8_t {
     c_ares,
 };
 
+// How names are looked up.
 struct resolver_options {
     duration keep = std::chrono::seconds(5);   // of an answer; the system reports no limit itself
     std::size_t max_cache_entry_count = 1024;  // names kept; drops the least recently used

@@ -18,7 +18,7 @@ constexpr int most_signals = 65;
 // The former dispositions of the signals in the open sets. One object for the process, as signals
 // are the process's.
 constinit struct {
-    system_mutex lock;
+    detail::system_mutex lock;
     bool taken[most_signals] = {};
     struct ::sigaction before[most_signals] = {};
 } dispositions;
@@ -92,12 +92,12 @@ result<signal_set> signal_set::open(std::initializer_list<int> numbers) {
     const int number = ::signalfd(-1, &s.signals_, SFD_CLOEXEC | SFD_NONBLOCK);
     if (number < 0) return failure(std::error_code(errno, std::system_category()));
     std::error_code error;
-    const descriptor_ref ref = descriptor_ref::adopt(number, 0, error);
+    const detail::descriptor_ref ref = detail::descriptor_ref::adopt(number, 0, error);
     if (!ref) {
         ::close(number);
         return failure(error);
     }
-    descriptor owned(ref);
+    detail::descriptor owned(ref);
     // Blocked before the handlers are set: in this thread no handler runs.
     ::sigset_t before;
     ::pthread_sigmask(SIG_BLOCK, &s.signals_, &before);
@@ -128,7 +128,7 @@ void signal_set::close() noexcept {
     ::pthread_sigmask(SIG_UNBLOCK, &blocked_, nullptr);
 }
 
-signal_set::waiting::waiting(const descriptor_ref& of, time_limit limit) noexcept
+signal_set::waiting::waiting(const detail::descriptor_ref& of, time_limit limit) noexcept
     : io_operation({}, sizeof info_, no_timeout, "a signal") {
     request_.what = detail::io_request::read;
     request_.of = of;

@@ -38,6 +38,7 @@
 
 namespace weft {
 
+// A signal that has come, as sigaction(2) describes it.
 struct signal_info {
     int number = 0;
     int code = 0;        // why, as sigaction(2) has it: SI_USER, SI_QUEUE, SI_KERNEL, CLD_EXITED
@@ -73,14 +74,14 @@ public:
     void close() noexcept;
 
 private:
-    descriptor owned_;
+    detail::descriptor owned_;
     ::sigset_t signals_{};
     ::sigset_t blocked_{};  // blocked by open(), and not before
 };
 
 class signal_set::waiting final : public detail::io_operation {
 public:
-    waiting(const descriptor_ref& of, time_limit limit) noexcept;
+    waiting(const detail::descriptor_ref& of, time_limit limit) noexcept;
     bool ready() noexcept;
     result<signal_info> take(const waiter* w, wait_status how) const noexcept;
 

@@ -103,7 +103,7 @@ result<core_ptr> hold_standard(int number, int access) noexcept {
     const int copy = ::fcntl(number, F_DUPFD_CLOEXEC, 3);
     if (copy < 0) return failure(last_error());
     if (S_ISSOCK(s.st_mode)) {
-        result<descriptor> owned = detail::own_stream(copy, 0);
+        result<detail::descriptor> owned = detail::own_stream(copy, 0);
         if (!owned) return failure(owned.error());
         return detail::hold_stream(*std::move(owned));
     }

@@ -240,7 +240,7 @@ static_assert(not_tried != io_entry::was_closed);
 template <class F>
 WEFT_ALWAYS_INLINE std::int64_t at_once(stream_core& c, bool reads, const std::size_t& bytes,
                                         F call) noexcept {
-    const descriptor_ref& of = c.owned.ref();
+    const detail::descriptor_ref& of = c.owned.ref();
     if (!of || bytes == 0) [[unlikely]]
         return not_tried;
     // Relaxed, both: a turn publishes no data.
@@ -302,7 +302,7 @@ WEFT_NOINLINE result<std::size_t> read_now(stream_core& c, std::span<std::byte> 
     return moved_or_error(n);
 }
 // Whether a look is known to find nothing, or is left to the driver, which is given the call.
-WEFT_ALWAYS_INLINE bool has_no_look(const descriptor_ref& of) noexcept {
+WEFT_ALWAYS_INLINE bool has_no_look(const detail::descriptor_ref& of) noexcept {
     if (!of) [[unlikely]]
         return false;
     if (of.entry().is_unready(of.generation(), io_entry::readable)) return true;

@@ -461,7 +461,7 @@ protected:
     result<std::size_t> read_apart(std::span<std::byte> into, std::source_location caller);
 
     friend detail::relay_operation async_relay(stream&, stream&, std::uint64_t) noexcept;
-    const descriptor_ref& ref() const noexcept { return core().owned.ref(); }
+    const detail::descriptor_ref& ref() const noexcept { return core().owned.ref(); }
     explicit stream(std::shared_ptr<detail::stream_core> c) noexcept : core_(std::move(c)) {}
     detail::stream_core& core() const noexcept {
         return detail::core_or_none<detail::stream_core>(core_);

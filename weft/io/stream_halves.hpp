@@ -98,6 +98,7 @@ private:
     }
 };
 
+// The two halves of a stream, from stream::split().
 struct stream_halves {
     stream_reader reader;
     stream_writer writer;

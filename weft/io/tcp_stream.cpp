@@ -40,12 +40,12 @@ result<tcp_stream> tcp_stream::accepted(int number) noexcept {
 }
 
 result<tcp_stream> tcp_stream::own(int number, std::uint64_t kind) noexcept {
-    result<descriptor> owned = detail::own_stream(number, kind);
+    result<detail::descriptor> owned = detail::own_stream(number, kind);
     if (!owned) return failure(owned.error());
     return of(*std::move(owned));
 }
 
-result<tcp_stream> tcp_stream::of(descriptor owned) noexcept {
+result<tcp_stream> tcp_stream::of(detail::descriptor owned) noexcept {
     auto core = detail::hold_stream(std::move(owned));
     if (!core) return failure(core.error());
     tcp_stream s(*std::move(core));

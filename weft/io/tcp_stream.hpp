@@ -79,7 +79,7 @@ private:
     friend class listener<tcp_stream>;
     static result<tcp_stream> accepted(int number) noexcept;
     static result<tcp_stream> own(int number, std::uint64_t kind) noexcept;
-    static result<tcp_stream> of(descriptor owned) noexcept;
+    static result<tcp_stream> of(detail::descriptor owned) noexcept;
     explicit tcp_stream(std::shared_ptr<detail::stream_core> c) noexcept : stream(std::move(c)) {}
 };
 

@@ -44,8 +44,8 @@ result<void> told_by(int r) noexcept {
 // The active scopes, for exit(). It is never destroyed: exit() may leave fibers behind.
 struct all_scopes {
     const ::pid_t owner = ::getpid();
-    system_mutex lock;
-    list<kept_modes> standing;  // the oldest first
+    detail::system_mutex lock;
+    detail::list<kept_modes> standing;  // the oldest first
 
     static all_scopes& here() noexcept {
         alignas(all_scopes) static std::byte place[sizeof(all_scopes)];
@@ -64,7 +64,7 @@ struct all_scopes {
     result<void> put_back(kept_modes& m) noexcept {
         const std::lock_guard held(lock);
         if (std::exchange(m.ended, true)) return {};
-        list<kept_modes>::remove(m);
+        detail::list<kept_modes>::remove(m);
         return put_back_now(m);
     }
     void put_back_all() noexcept {
@@ -76,7 +76,7 @@ struct all_scopes {
             return;
         while (!standing.empty()) {
             kept_modes& m = *standing.back();
-            list<kept_modes>::remove(m);
+            detail::list<kept_modes>::remove(m);
             m.ended = true;
             static_cast<void>(put_back_now(m));
         }

@@ -17,12 +17,12 @@ result<udp_socket> udp_socket::open(const endpoint& of, const udp_options& o) no
     const result<int> number = detail::open_socket(of.family(), SOCK_DGRAM);
     if (!number) return failure(number.error());
     std::error_code error;
-    const descriptor_ref ref = descriptor_ref::adopt(*number, 0, error);
+    const detail::descriptor_ref ref = detail::descriptor_ref::adopt(*number, 0, error);
     if (!ref) {
         ::close(*number);
         return failure(error);
     }
-    udp_socket s(descriptor(ref), o);
+    udp_socket s(detail::descriptor(ref), o);
     const auto turn_on = [&](int level, int name) {
         if (!error) error = detail::set_option(*number, level, name, 1);
     };

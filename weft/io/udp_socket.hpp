@@ -30,6 +30,7 @@
 
 namespace weft {
 
+// How a UDP socket is opened.
 struct udp_options {
     bool reuse_address = false;  // several sockets receive what is sent to a group at one port
     bool reuse_port = false;     // several sockets of one port share the datagrams
@@ -79,7 +80,7 @@ public:
     bool coalesces() const noexcept;
 
 private:
-    udp_socket(descriptor d, const udp_options& o) noexcept
+    udp_socket(detail::descriptor d, const udp_options& o) noexcept
         : datagram_socket(std::move(d), o.recv_timeout, o.send_timeout) {}
 
     static result<udp_socket> open(const endpoint& of, const udp_options&) noexcept;

@@ -10,7 +10,7 @@ namespace weft {
 using detail::done_or;
 
 result<unix_datagram> unix_datagram::adopt(int number) noexcept {
-    result<descriptor> owned = detail::own_messages(number);
+    result<detail::descriptor> owned = detail::own_messages(number);
     if (!owned) return failure(owned.error());
     return unix_datagram(*std::move(owned));
 }

@@ -35,7 +35,7 @@ public:
     result<void> set_peer(const endpoint& to) noexcept;
 
 private:
-    explicit unix_datagram(descriptor d) noexcept
+    explicit unix_datagram(detail::descriptor d) noexcept
         : datagram_socket(std::move(d), no_timeout, no_timeout) {
         cuts_here_ = true;
         sends_by_ = detail::io_request::send_message_here;

@@ -37,7 +37,7 @@ result<unix_seqpacket> unix_seqpacket::connect(const endpoint& to, time_limit li
 }
 
 result<unix_seqpacket> unix_seqpacket::adopt(int number) noexcept {
-    result<descriptor> owned = detail::own_messages(number);
+    result<detail::descriptor> owned = detail::own_messages(number);
     if (!owned) return failure(owned.error());
     return of(*std::move(owned));
 }

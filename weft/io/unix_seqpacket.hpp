@@ -138,12 +138,12 @@ public:
 
 private:
     friend connecting;
-    static result<unix_seqpacket> of(descriptor owned) noexcept {
+    static result<unix_seqpacket> of(detail::descriptor owned) noexcept {
         return unix_seqpacket(std::move(owned));
     }
-    explicit unix_seqpacket(descriptor d) noexcept : owned_(std::move(d)) {}
+    explicit unix_seqpacket(detail::descriptor d) noexcept : owned_(std::move(d)) {}
 
-    descriptor owned_;
+    detail::descriptor owned_;
     duration recv_timeout_ = no_timeout;
     duration send_timeout_ = no_timeout;
 };

@@ -14,12 +14,12 @@ result<unix_stream> unix_stream::connect(const endpoint& to, time_limit limit,
 }
 
 result<unix_stream> unix_stream::adopt(int number) noexcept {
-    result<descriptor> owned = detail::own_stream(number, 0);
+    result<detail::descriptor> owned = detail::own_stream(number, 0);
     if (!owned) return failure(owned.error());
     return of(*std::move(owned));
 }
 
-result<unix_stream> unix_stream::of(descriptor owned) noexcept {
+result<unix_stream> unix_stream::of(detail::descriptor owned) noexcept {
     auto core = detail::hold_stream(std::move(owned));
     if (!core) return failure(core.error());
     return unix_stream(*std::move(core));

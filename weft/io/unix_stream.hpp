@@ -68,7 +68,7 @@ private:
     friend connecting;
     friend class listener<unix_stream>;
     static result<unix_stream> accepted(int number) noexcept { return adopt(number); }
-    static result<unix_stream> of(descriptor owned) noexcept;
+    static result<unix_stream> of(detail::descriptor owned) noexcept;
     explicit unix_stream(std::shared_ptr<detail::stream_core> c) noexcept : stream(std::move(c)) {}
 };
 

@@ -148,6 +148,7 @@ std::error_code resume_task(manager_core& core, std::uint64_t id, V&& v) {
 
 }  // namespace detail
 
+// The operation that async_suspend() returns.
 template <class T>
 class [[nodiscard]] suspend_operation : public detail::suspend_slot<T> {
 public:

@@ -53,6 +53,7 @@
 
 namespace weft {
 
+// How one task of a manager is made, and where it runs.
 struct spawn_options {
     std::string_view name = {};          // copied
     duration timeout = no_timeout;       // from now

@@ -70,6 +70,7 @@ private:
     detail::fork_child children_[sizeof...(Ts)];
 };
 
+// The operation that fork_join() of a range of tasks returns.
 template <class T>
 class [[nodiscard]] fork_range_operation : detail::fork_core {
 public:

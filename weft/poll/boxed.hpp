@@ -46,10 +46,10 @@ private:
         template <class... V>
         explicit box(V&&... v) : value(std::forward<V>(v)...) {}
         static void* operator new(std::size_t bytes) {
-            return block_cache::acquire(bytes, alignof(T));
+            return detail::block_cache::acquire(bytes, alignof(T));
         }
         static void operator delete(void* p, std::size_t bytes) noexcept {
-            block_cache::release(p, bytes, alignof(T));
+            detail::block_cache::release(p, bytes, alignof(T));
         }
     };
 

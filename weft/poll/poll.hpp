@@ -16,6 +16,7 @@
 
 namespace weft {
 
+// The type of `pending`: no value yet.
 struct pending_t {
     explicit pending_t() = default;
 };

@@ -35,6 +35,7 @@
 
 namespace weft {
 
+// How many threads a blocking_pool may have, and for how long.
 struct blocking_pool_options {
     std::size_t max_threads = 64;
     duration idle_time = std::chrono::seconds(10);  // a thread ends when it is idle for longer
@@ -76,6 +77,7 @@ private:
 
 }  // namespace detail
 
+// Threads that make blocking calls for fibers and tasks.
 class blocking_pool {
 public:
     explicit blocking_pool(blocking_pool_options o = {}) noexcept : options_(o) {}
@@ -103,10 +105,10 @@ private:
     void work() noexcept;
 
     const blocking_pool_options options_;
-    mutable thread_mutex lock_;
-    thread_condition more_;  // wakes the threads
-    thread_condition less_;  // a call is over, or a thread has ended
-    list<detail::blocking_job> queue_;
+    mutable detail::thread_mutex lock_;
+    detail::thread_condition more_;  // wakes the threads
+    detail::thread_condition less_;  // a call is over, or a thread has ended
+    detail::list<detail::blocking_job> queue_;
     std::size_t waiting_count_ = 0;
     std::size_t thread_count_ = 0;
     std::size_t idle_count_ = 0;
@@ -133,6 +135,7 @@ bool blocking_pool::post(F&& f) {
 // The pool of the process; it has no thread until it is used, and is never destroyed.
 blocking_pool& default_blocking_pool() noexcept;
 
+// The operation that async_run_blocking() returns: F, called on a thread of a pool.
 template <class F>
 class blocking_operation : detail::blocking_call {
     using T = std::invoke_result_t<F&>;

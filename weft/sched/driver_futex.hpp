@@ -29,8 +29,8 @@ public:
 private:
     void forget() noexcept;  // under the lock
 
-    thread_mutex lock_;
-    thread_condition woken_;
+    detail::thread_mutex lock_;
+    detail::thread_condition woken_;
     bool wake_ = false;  // a wake that no wait has seen; event_fd_ is readable meanwhile
     bool asleep_ = false;
     int event_fd_ = -1;

@@ -259,7 +259,7 @@ private:
         loop& loop_;
     };
 
-    ring<entry> ready_;
+    detail::ring<entry> ready_;
     entry slot_{};
     unsigned slot_uses_ = 0;
     std::size_t turns_left_ = 0;      // in the present iteration
@@ -286,7 +286,7 @@ private:
     time_point epoch_;
     wheel timers_;
     detail::flow_registry living_;
-    inbox<runnable> posted_;
+    detail::inbox<runnable> posted_;
     atomic<std::size_t> wakes_{0};              // made for posts that owed one
     atomic<bool> running_{false};               // set during a run_by
     const unsigned fork_count_ = fork_count();  // of the process in which it was made

@@ -124,7 +124,7 @@ struct pool::core {
         unsigned takes_ = 0;
         time_point eldest_taken_ = time_point::min();
         std::uint32_t random_ = index_ * 2654435761u + 1;
-        std::vector<steal_mark> marks_;
+        std::vector<detail::steal_mark> marks_;
         end_order end_order_{*loop_};
     };
 
@@ -145,7 +145,7 @@ struct pool::core {
 
     pool* const owner;
     const unsigned options_count;
-    idle_set idle;
+    detail::idle_set idle;
     detail::schedule_inbox inbox;  // work that other threads launch
     std::vector<std::unique_ptr<worker>> workers;
 
@@ -233,7 +233,7 @@ ready_turn pool::core::worker::search() noexcept {
             stop_searching();
             return t;
         }
-        for (int i = 0; i != 16; ++i) spin_pause();
+        for (int i = 0; i != 16; ++i) detail::spin_pause();
     }
     return {};
 }
@@ -244,11 +244,11 @@ ready_turn pool::core::worker::steal_one() noexcept {
     const std::size_t n = all.size();
     bool any = false;
     for (std::size_t i = 0; i != n; ++i) {
-        marks_[i] = i == index_ ? steal_mark() : all[i]->mark();
+        marks_[i] = i == index_ ? detail::steal_mark() : all[i]->mark();
         any |= !marks_[i].empty();
     }
     if (!any) return {};
-    asymmetric_fence::heavy();
+    detail::asymmetric_fence::heavy();
     random_ = random_ * 1664525u + 1013904223u;
     const std::size_t first = random_ >> 8;
     for (std::size_t i = 0; i != n; ++i) {

@@ -52,6 +52,7 @@
 
 namespace weft {
 
+// How many workers a pool has, and where they run.
 struct pool_options {
     unsigned thread_count = 0;         // 0: as many as this process has processors
     std::vector<int> processors = {};  // worker i is bound to [i modulo the size]; empty: not bound
@@ -60,6 +61,7 @@ struct pool_options {
     watchdog::handler on_stall = watchdog::print;
 };
 
+// What the workers of a pool have done so far.
 struct pool_stats {
     std::size_t steal_count = 0;            // taken from another worker
     std::size_t offload_count = 0;          // given away after the start

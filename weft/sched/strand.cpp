@@ -88,7 +88,7 @@ private:
     stop_of_all end_order;
 
     // Of the turn: S2.
-    weft::ring<ready_turn> ready;
+    weft::detail::ring<ready_turn> ready;
     detail::timer_heap timers;
     detail::flow_registry living;
     timer alarm;

@@ -59,8 +59,8 @@ private:
     const duration limit_;
     const handler handler_;
     std::vector<std::unique_ptr<post>> posts_;
-    system_mutex lock_;
-    system_condition over_changed_;
+    detail::system_mutex lock_;
+    detail::system_condition over_changed_;
     bool over_ = false;
     std::thread thread_;
 };

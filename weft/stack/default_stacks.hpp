@@ -19,6 +19,7 @@
 
 namespace weft {
 
+// The least size of a default stack, and the greatest.
 inline constexpr std::size_t smallest_default_stack_bytes = std::size_t{16} << 10;
 inline constexpr std::size_t largest_default_stack_bytes = std::size_t{1} << 30;
 

@@ -23,7 +23,7 @@ struct overflow_signal {
 };
 
 // Written under install_lock before the handler is in place, read by the handler.
-constinit system_mutex install_lock;
+constinit detail::system_mutex install_lock;
 overflow_signal signals[] = {{SIGSEGV, {}}, {SIGBUS, {}}};
 constinit bool installed = false;
 // Release by the thread that installs, acquire by the handler: the handler sees what the

@@ -30,6 +30,7 @@
 
 namespace weft {
 
+// Which stack has overflowed.
 struct overflow_info {
     agent_info who{.kind = "coroutine"};
     const void* limit = nullptr;     // of its stack

@@ -22,7 +22,7 @@
 namespace weft {
 
 template <class F>
-class stop_callback : stop_node {
+class stop_callback : detail::stop_node {
     static_assert(std::invocable<F, stop_reason> || std::invocable<F>,
                   "a stop callback takes a stop_reason, or nothing");
 
@@ -32,13 +32,13 @@ public:
     template <class G>
         requires std::constructible_from<F, G>
     explicit stop_callback(stop_token token, G&& f) noexcept(std::is_nothrow_constructible_v<F, G>)
-        : stop_node(call), f_(std::forward<G>(f)) {
+        : detail::stop_node(call), f_(std::forward<G>(f)) {
         attach(token);
     }
     ~stop_callback() { detach(); }
 
 private:
-    static void call(stop_node& n, stop_reason reason) noexcept {
+    static void call(detail::stop_node& n, stop_reason reason) noexcept {
         F&& f = std::forward<F>(static_cast<stop_callback&>(n).f_);
         if constexpr (std::invocable<F, stop_reason>)
             detail::invoke(std::forward<F>(f), reason);

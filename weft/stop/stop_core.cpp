@@ -10,8 +10,7 @@
 WEFT_DECLARE_THREAD_LOCAL(char, weft_tls_stop_thread, this_stop_thread);
 WEFT_DEFINE_THREAD_LOCAL(char, weft_tls_stop_thread);
 
-namespace weft {
-namespace detail {
+namespace weft::detail {
 
 // A call of request_stop, in the frame of that call.
 struct stop_core::request {
@@ -137,11 +136,9 @@ void stop_core::check() const noexcept {
     state_.unlock();
 }
 
-}  // namespace detail
-
 void stop_node::attach(stop_token token) noexcept {
     WEFT_ASSERT(core_ == nullptr, "a stop callback attached twice");
-    detail::stop_core* const core = token.core_;
+    stop_core* const core = token.core_;
     if (core == nullptr || core->add(*this)) return;
     if (function_ != nullptr)
         function_(*this, core->reason());
@@ -155,4 +152,4 @@ void stop_node::detach() noexcept {
     core_ = nullptr;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

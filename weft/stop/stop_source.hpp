@@ -25,15 +25,17 @@
 
 namespace weft {
 
-class stop_source : public stop_root, stop_node {
+class stop_source : public stop_root, detail::stop_node {
 public:
-    stop_source() noexcept : stop_node(nullptr) {}
-    explicit stop_source(stop_token parent) noexcept : stop_node(nullptr) { attach(parent); }
+    stop_source() noexcept : detail::stop_node(nullptr) {}
+    explicit stop_source(stop_token parent) noexcept : detail::stop_node(nullptr) {
+        attach(parent);
+    }
     ~stop_source() { detach(); }
 
 private:
     friend class detail::stop_core;
-    friend class stop_node;
+    friend class detail::stop_node;
 };
 
 static_assert(WEFT_MODEL || sizeof(stop_source) <= cache_line_bytes,

@@ -29,7 +29,7 @@ public:
 
 private:
     friend class stop_root;
-    friend class stop_node;
+    friend class detail::stop_node;
     explicit stop_token(detail::stop_core& core) noexcept : core_(&core) {}
 
     detail::stop_core* core_ = nullptr;

@@ -48,10 +48,10 @@ class event_source {
         template <class... V>
         explicit event_value(V&&... v) : value(std::forward<V>(v)...) {}
         static void* operator new(std::size_t bytes) {
-            return block_cache::acquire(bytes, alignof(event_value));
+            return detail::block_cache::acquire(bytes, alignof(event_value));
         }
         static void operator delete(void* p, std::size_t bytes) noexcept {
-            block_cache::release(p, bytes, alignof(event_value));
+            detail::block_cache::release(p, bytes, alignof(event_value));
         }
     };
 

@@ -29,6 +29,7 @@
 
 namespace weft {
 
+// The operation that schedule_on() returns.
 template <class T>
 class [[nodiscard]] schedule_operation {
 public:

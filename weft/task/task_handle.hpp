@@ -19,6 +19,7 @@ namespace weft {
 template <class T>
 class task_handle;
 
+// The wait for the result of a task_handle.
 template <class T>
 class [[nodiscard]] task_result_operation : public detail::task_end {
 public:

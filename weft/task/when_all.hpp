@@ -25,6 +25,7 @@
 
 namespace weft {
 
+// The operation that when_all() of several tasks returns.
 template <class... Ts>
 class [[nodiscard]] when_all_operation : public detail::mixed_group<Ts...> {
 public:
@@ -46,6 +47,7 @@ public:
     }
 };
 
+// The operation that when_all() of a range of tasks returns.
 template <class T>
 class [[nodiscard]] when_all_range_operation : public detail::range_group<T> {
 public:

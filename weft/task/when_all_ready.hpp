@@ -62,7 +62,7 @@ private:
     using state = std::variant<kept, std::exception_ptr, stop_reason>;
 
     static state taken(detail::task_run<T>& ended) {
-        const scope_member& m = ended->member;
+        const detail::scope_member& m = ended->member;
         if (m.stopped_by != stop_reason::none) return state(std::in_place_index<2>, m.stopped_by);
         if (m.error != nullptr) return state(std::in_place_index<1>, m.error);
         return state(std::in_place_index<0>, detail::take_kept(ended));
@@ -75,6 +75,7 @@ private:
     state state_;
 };
 
+// The operation that when_all_ready() of several tasks returns.
 template <class... Ts>
 class [[nodiscard]] when_all_ready_operation : public detail::mixed_group<Ts...> {
 public:
@@ -93,6 +94,7 @@ public:
     }
 };
 
+// The operation that when_all_ready() of a range of tasks returns.
 template <class T>
 class [[nodiscard]] when_all_ready_range_operation : public detail::range_group<T> {
 public:

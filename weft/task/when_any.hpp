@@ -46,6 +46,7 @@ when_any_result<std::variant<kept_t<Ts>...>> take_winner(std::tuple<task_run<Ts>
 
 }  // namespace detail
 
+// The operation that when_any() of several tasks returns.
 template <class... Ts>
 class [[nodiscard]] when_any_operation : public detail::mixed_group<Ts...> {
 public:
@@ -57,6 +58,7 @@ public:
     }
 };
 
+// The operation that when_n() of several tasks returns.
 template <class... Ts>
 class [[nodiscard]] when_n_operation : public detail::mixed_group<Ts...> {
 public:
@@ -72,6 +74,7 @@ public:
     }
 };
 
+// The operation that when_any() of a range of tasks returns.
 template <class T>
 class [[nodiscard]] when_any_range_operation : public detail::range_group<T> {
 public:
@@ -87,6 +90,7 @@ public:
     }
 };
 
+// The operation that when_n() of a range of tasks returns.
 template <class T>
 class [[nodiscard]] when_n_range_operation : public detail::range_group<T> {
 public:

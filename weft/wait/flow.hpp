@@ -124,7 +124,7 @@ struct flow_hot {
 
 }  // namespace detail
 
-struct flow : detail::flow_hot, list_node<>, detail::stop_message {
+struct flow : detail::flow_hot, detail::list_node<>, detail::stop_message {
     time_point deadline = never;              // set by set_deadline
     std::uint64_t serial = 0;                 // assigned when an executor first sees it; 0: none
     runnable turn;                            // posts it

@@ -193,6 +193,7 @@ private:
     state* state_;
 };
 
+// The operation that from_callback() returns.
 template <class T, class F>
 class [[nodiscard]] callback_operation {
     using state = detail::completion_state<T>;

@@ -97,7 +97,7 @@ public:
     }
 
     // Called by spawn_into, before the child can end.
-    void add_child(scope_member& m) noexcept { children_.enter(m); }
+    void add_child(detail::scope_member& m) noexcept { children_.enter(m); }
 
     // Called by with_nursery: f, which has not started, will run the block.
     void begin_block(flow& f) noexcept {
@@ -114,14 +114,14 @@ private:
 
     detail::nursery_block block_;
     const flow* const maker_;  // only compared
-    scope children_;
+    detail::scope children_;
     const int exceptions_before_;
     bool reported_ = false;
 };
 
 // A failed child ends each wait of the block but this one, which lasts until all have ended,
 // whether the failure came before it or comes during it.
-class [[nodiscard]] nursery::joining : public scope::join_operation {
+class [[nodiscard]] nursery::joining : public detail::scope::join_operation {
 public:
     explicit joining(nursery& n) noexcept : join_operation(n.children_.join()), nursery_(&n) {}
     // Only before it is awaited.

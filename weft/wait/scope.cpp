@@ -8,7 +8,7 @@
 #include "weft/wait/detail/off_stack.hpp"
 #include "weft/wait/stopped.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 void scope_member::ask(stop_node& n, stop_reason reason) noexcept {
     static_cast<scope_member&>(n).child->request_stop(reason);
@@ -20,7 +20,7 @@ scope::~scope() {
     while (scope_member* m = failed_.pop_front()) m->child->kind->release(*m->child);
 }
 
-void scope::tell(detail::nursery_block& block) noexcept {
+void scope::tell(nursery_block& block) noexcept {
     {
         const std::lock_guard held(queue_);
         block_ = &block;
@@ -29,7 +29,7 @@ void scope::tell(detail::nursery_block& block) noexcept {
 }
 
 void scope::enter(scope_member& m) noexcept {
-    detail::refuse_on_shared_stack(this, "a nursery, or another scope, lies on a shared stack");
+    refuse_on_shared_stack(this, "a nursery, or another scope, lies on a shared stack");
     m.within = this;
     {
         const std::lock_guard held(queue_);
@@ -44,7 +44,7 @@ void scope::leave(scope_member& m) noexcept {
     m.detach();  // from here on no stop reaches it
     bool ask_others;
     bool notifies;
-    detail::nursery_block* notified = nullptr;
+    nursery_block* notified = nullptr;
     wait_list woken;
     {
         const std::lock_guard held(queue_);
@@ -132,7 +132,7 @@ void scope::join_operation::take(const waiter* w, wait_status how) const {
     const bool cut_short = std::exchange(scope_->cut_short_, false);  // reported once
     const bool late = w != nullptr && w->reason() == stop_reason::deadline && cut_short &&
                       scope_->failed_.empty();
-    if (how == wait_status::stopped || late) detail::throw_stopped(w->reason());
+    if (how == wait_status::stopped || late) throw_stopped(w->reason());
 }
 
-}  // namespace weft
+}  // namespace weft::detail

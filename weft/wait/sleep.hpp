@@ -14,6 +14,7 @@
 
 namespace weft {
 
+// The operation that the functions below return.
 class [[nodiscard]] sleep_operation {
 public:
     static constexpr bool reports_stop = false;

@@ -73,7 +73,7 @@ public:
 
 private:
     wait_list nodes_;
-    spin_lock lock_;  // last, so that the next field may lie behind it
+    detail::spin_lock lock_;  // last, so that the next field may lie behind it
 };
 
 }  // namespace weft

@@ -328,10 +328,11 @@ private:
 };
 
 // A waiter's place in the queue of an awaited object. Most waits have one, a select has several.
-struct wait_node : list_node<> {
+struct wait_node : detail::list_node<> {
     explicit wait_node(waiter* w = nullptr) noexcept : owner(w) {}
     waiter* owner;
 };
-using wait_list = list<wait_node>;
+// The waiters of an awaited object, in order.
+using wait_list = detail::list<wait_node>;
 
 }  // namespace weft

@@ -24,7 +24,8 @@
 // Limits: heavy() costs 1 us and more, and interrupts the processors on which the process runs. A
 // sandbox that takes membarrier away from a process which already has it ends that process.
 //
-//   weft::asymmetric_fence fence;                       // kept by the thread that comes often
+//   weft::detail::asymmetric_fence fence;                       // kept by the thread that comes
+//   often
 //
 // Model: test/model/asymmetric_fence_test.cpp
 #pragma once
@@ -34,9 +35,7 @@
 #include "weft/base/detail/atomic.hpp"
 #include "weft/base/platform.hpp"
 
-namespace weft {
-
-namespace detail {
+namespace weft::detail {
 
 // Whether the kernel has granted it: queried once. In the checker's builds, test/model says.
 bool membarrier_works() noexcept;
@@ -54,12 +53,10 @@ inline void full_fence() noexcept {
     }
 }
 
-}  // namespace detail
-
 class asymmetric_fence {
 public:
     // Costs nothing if the kernel has granted it.
-    asymmetric_fence() noexcept : free_(detail::membarrier_works()) {}
+    asymmetric_fence() noexcept : free_(membarrier_works()) {}
     // A fence whose light side pays as well.
     static asymmetric_fence full() noexcept { return asymmetric_fence(false); }
 
@@ -69,14 +66,14 @@ public:
         if (free_) [[likely]]
             std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with heavy(): membarrier
         else
-            detail::full_fence();
+            full_fence();
     }
 
     static void heavy() noexcept {
-        if (detail::membarrier_works()) [[likely]]
-            detail::membarrier();
+        if (membarrier_works()) [[likely]]
+            membarrier();
         else
-            detail::full_fence();
+            full_fence();
     }
 
 private:
@@ -85,4 +82,4 @@ private:
     bool free_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -15,7 +15,7 @@
 //
 //   weft::atomic<unsigned> word{0};
 //   word.fetch_or(bit, std::memory_order_release);
-//   while (word.load(std::memory_order_acquire) & bit) weft::spin_pause();
+//   while (word.load(std::memory_order_acquire) & bit) weft::detail::spin_pause();
 //
 // Model: none, it only gives the atomics a name.
 #pragma once
@@ -38,17 +38,22 @@ namespace weft {
 using model::atomic;
 using model::atomic_ref;
 using model::atomic_thread_fence;
-inline void spin_pause() { model::spin(); }
-inline void spin_yield() { model::spin(); }
 #else
 using std::atomic;
 using std::atomic_ref;
 using std::atomic_thread_fence;
-namespace detail {
-void yield_processor() noexcept;  // in spin_wait.cpp
-}
-inline void spin_pause() noexcept { cpu_pause(); }
-inline void spin_yield() noexcept { detail::yield_processor(); }
 #endif
 
+namespace detail {
+
+#if WEFT_MODEL
+inline void spin_pause() { model::spin(); }
+inline void spin_yield() { model::spin(); }
+#else
+void yield_processor() noexcept;  // in spin_wait.cpp
+inline void spin_pause() noexcept { cpu_pause(); }
+inline void spin_yield() noexcept { yield_processor(); }
+#endif
+
+}  // namespace detail
 }  // namespace weft

@@ -41,8 +41,8 @@
 // what it has. When block_cache.cpp is compiled for AddressSanitizer every block is its own
 // allocation, so that use after release and leaks are found.
 //
-//   void* p = weft::block_cache::acquire(bytes);
-//   weft::block_cache::release(p, bytes);
+//   void* p = weft::detail::block_cache::acquire(bytes);
+//   weft::detail::block_cache::release(p, bytes);
 //
 // Model: none, one mutex guards what threads share, but for a hint which may come late.
 #pragma once
@@ -53,9 +53,7 @@
 #include "weft/base/detail/tls.hpp"
 #include "weft/base/platform.hpp"
 
-namespace weft {
-
-namespace detail {
+namespace weft::detail {
 
 // A free block, in a list or a batch. Both end in `block_end` of their class.
 //
@@ -90,12 +88,11 @@ void* acquire_slow(std::size_t bytes) noexcept;
 void release_slow(void* p, std::size_t bytes) noexcept;
 [[noreturn]] void throw_out_of_memory();
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail
 
 WEFT_DECLARE_THREAD_LOCAL(weft::detail::block_lists, weft_tls_block_lists, this_block_lists);
 
-namespace weft {
+namespace weft::detail {
 
 // All in blocks of whole classes, exact; what operator new serves is not counted.
 struct block_cache_stats {
@@ -106,39 +103,37 @@ struct block_cache_stats {
 };
 
 class block_cache {
-    using free_block = detail::free_block;
-
 public:
     static constexpr std::size_t alignment = cache_line_bytes;
     static constexpr std::size_t maximum_block_bytes =
-        detail::block_lists::step_bytes * detail::block_lists::class_count;
+        block_lists::step_bytes * block_lists::class_count;
 
     // Memory aligned to `alignment`; throws std::bad_alloc (aborts where exceptions are off).
     [[nodiscard]] static void* acquire(std::size_t bytes) {
         void* p = try_acquire(bytes);
-        if (__builtin_expect(p == nullptr, 0)) detail::throw_out_of_memory();
+        if (__builtin_expect(p == nullptr, 0)) throw_out_of_memory();
         return p;
     }
 
     // As acquire(); null when no memory can be had.
     [[nodiscard]] static void* try_acquire(std::size_t bytes) noexcept {
-        const std::size_t i = detail::block_lists::index(bytes);
-        if (i < detail::block_lists::class_count) {
-            free_block*& first = detail::this_block_lists().heads[i].first;
+        const std::size_t i = block_lists::index(bytes);
+        if (i < block_lists::class_count) {
+            free_block*& first = this_block_lists().heads[i].first;
             free_block* b = first;
             if (free_block* next = b->next; __builtin_expect(next != nullptr, 1)) {
                 first = next;
                 return b;
             }
         }
-        return detail::acquire_slow(bytes);
+        return acquire_slow(bytes);
     }
 
     // `bytes` is what the block was acquired with.
     static void release(void* p, std::size_t bytes) noexcept {
-        const std::size_t i = detail::block_lists::index(bytes);
-        if (i < detail::block_lists::class_count) {
-            free_block*& first = detail::this_block_lists().heads[i].first;
+        const std::size_t i = block_lists::index(bytes);
+        if (i < block_lists::class_count) {
+            free_block*& first = this_block_lists().heads[i].first;
             free_block* next = first;
             if (const std::size_t left = next->left; __builtin_expect(left != 0, 1)) {
                 auto* b = static_cast<free_block*>(p);
@@ -148,7 +143,7 @@ public:
                 return;
             }
         }
-        detail::release_slow(p, bytes);
+        release_slow(p, bytes);
     }
 
     // As acquire() and release(), for memory that may be aligned to more than `alignment`, which
@@ -166,4 +161,4 @@ public:
     static block_cache_stats stats() noexcept;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

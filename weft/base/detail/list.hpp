@@ -18,9 +18,9 @@
 // Limits: no count is kept, since an element leaves without knowing its list, and a splice moves
 // any number at once. Not thread-safe, except peek().
 //
-//   struct waiter : weft::list_node<> { ... };
+//   struct waiter : weft::detail::list_node<> { ... };
 //   waiter w;
-//   weft::list<waiter> queue;
+//   weft::detail::list<waiter> queue;
 //   queue.push_back(w);
 //   if (w.linked()) queue.remove(w);
 //
@@ -33,9 +33,7 @@
 
 #include "weft/base/assert.hpp"
 
-namespace weft {
-
-namespace detail {
+namespace weft::detail {
 
 // Invariants:
 // I1  alone: next == prev == null; in a list, or a list's own link: next->prev and prev->next are
@@ -66,12 +64,10 @@ struct list_link {
     }
 };
 
-}  // namespace detail
-
 // Base class that makes its derived class an element of a list. The tag is any type, even an
 // incomplete one.
 template <class Tag = void>
-class list_node : private detail::list_link {
+class list_node : private list_link {
 public:
     constexpr list_node() noexcept = default;
     list_node(const list_node&) = delete;
@@ -87,7 +83,7 @@ private:
 
 template <class T, class Tag = void>
 class list {
-    using link = detail::list_link;
+    using link = list_link;
 
 public:
     // Goes from front to back. The element at the iterator may leave once the iterator has moved
@@ -184,4 +180,4 @@ private:
     link ends_;  // next is the first, prev the last
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -4,7 +4,7 @@
 // that finds the lock taken checks a few times more and then yields the processor, because the
 // owner may have lost the processor.
 //
-//   weft::spin_lock lock;
+//   weft::detail::spin_lock lock;
 //   const std::lock_guard held(lock);
 //
 // Model: test/model/spin_lock_test.cpp
@@ -13,7 +13,7 @@
 #include "weft/base/detail/atomic.hpp"
 #include "weft/base/platform.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class spin_lock {
 public:
@@ -46,4 +46,4 @@ private:
     atomic<unsigned char> taken_{0};
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -12,8 +12,8 @@
 // a bool: <condition_variable> is not read. Neither has a constructor that runs or a destructor
 // that does anything, so that both serve while statics are made and destroyed.
 //
-//   weft::system_mutex lock;
-//   weft::system_condition changed;
+//   weft::detail::system_mutex lock;
+//   weft::detail::system_condition changed;
 //   bool is_there = false;
 //   std::unique_lock held(lock);
 //   while (!is_there) changed.wait(held);
@@ -36,8 +36,7 @@
 #include "weft/base/detail/futex.hpp"
 #include "weft/base/platform.hpp"
 
-namespace weft {
-namespace detail {
+namespace weft::detail {
 
 inline bool sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                      time_point until = never) noexcept {
@@ -124,9 +123,7 @@ private:
     Atomic<std::uint32_t> sleepers_{0};
 };
 
-}  // namespace detail
+using system_mutex = mutex_of_system<std::atomic>;
+using system_condition = condition_of_system<std::atomic>;
 
-using system_mutex = detail::mutex_of_system<std::atomic>;
-using system_condition = detail::condition_of_system<std::atomic>;
-
-}  // namespace weft
+}  // namespace weft::detail

@@ -7,8 +7,8 @@
 // The checker knows lock, try_lock and unlock; wait and wait_until; notify_one and notify_all. A
 // wait with a deadline ends there when the test says so (model/thread_mutex.hpp).
 //
-//   weft::thread_mutex lock;
-//   weft::thread_condition changed;
+//   weft::detail::thread_mutex lock;
+//   weft::detail::thread_condition changed;
 //   std::unique_lock held(lock);
 //   changed.wait_until(held, weft::after(weft::steady_now(), 5ms));
 //
@@ -22,7 +22,7 @@
 #include <model/thread_mutex.hpp>
 #endif
 
-namespace weft {
+namespace weft::detail {
 
 #if WEFT_MODEL
 using model::thread_condition;
@@ -32,4 +32,4 @@ using thread_condition = system_condition;
 using thread_mutex = system_mutex;
 #endif
 
-}  // namespace weft
+}  // namespace weft::detail

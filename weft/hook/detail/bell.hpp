@@ -49,7 +49,7 @@ class bell {
         std::uint32_t fibers = 0;  // under the set's lock
     };
     struct set {
-        spin_lock lock;
+        detail::spin_lock lock;
         place places[ways];
     };
 

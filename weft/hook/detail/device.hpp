@@ -19,7 +19,7 @@
 namespace weft::hook {
 
 // One lock for all descriptors with the same low bits.
-spin_lock& lock_of(int fd) noexcept;
+detail::spin_lock& lock_of(int fd) noexcept;
 
 // Whether a call would find something, also an error. Never waits.
 bool is_ready(int fd, short events) noexcept;

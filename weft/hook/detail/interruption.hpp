@@ -52,7 +52,7 @@ public:
     // From now on these handlers end the call, which is over if a handler has run already.
     void become(ended_by by) noexcept;
 
-    struct node : list_node<> {
+    struct node : detail::list_node<> {
         flow* of = nullptr;
         std::uint64_t fiber = 0;   // the fiber's id: the eldest fiber has the least
         std::uint64_t number = 0;  // of the wait

@@ -32,10 +32,10 @@ inline constexpr auto trusted_wait = std::chrono::milliseconds(5);
 
 // A descriptor generation of an fd that is about to be awaited.
 struct opening {
-    descriptor_ref of;      // empty if none, and `error` says why
-    bool fresh = false;     // it was made here
-    bool replaces = false;  // another file's: the call was made on that file
-    bool asked = true;      // false: to be queried once the wait has lasted
+    detail::descriptor_ref of;  // empty if none, and `error` says why
+    bool fresh = false;         // it was made here
+    bool replaces = false;      // another file's: the call was made on that file
+    bool asked = true;          // false: to be queried once the wait has lasted
     int error = 0;
 };
 opening opening_of(int fd) noexcept;
@@ -54,7 +54,8 @@ void end_opening(weft::detail::io_entry& e, std::uint64_t generation) noexcept;
 void forget_parents_waits() noexcept;
 
 // A call found nothing: the flags are clear until the next event, which may have come already.
-void spend(const descriptor_ref& of, snapshot seen, bool fresh, std::uint64_t flags) noexcept;
+void spend(const detail::descriptor_ref& of, snapshot seen, bool fresh,
+           std::uint64_t flags) noexcept;
 
 // The answer for a wait that a stop has ended: ECANCELED, or ETIMEDOUT for the deadline of a scope.
 int why_stopped(const waiter* w) noexcept;

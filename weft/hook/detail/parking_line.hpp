@@ -175,7 +175,7 @@ private:
         count_.fetch_sub(1, std::memory_order_relaxed);  // L3
     }
 
-    spin_lock lock_;
+    detail::spin_lock lock_;
     atomic<std::uint32_t> count_{0};
     parked* first_ = nullptr;
     parked* last_ = nullptr;

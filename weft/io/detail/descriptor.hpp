@@ -8,7 +8,7 @@
 //      table: fd -------> [chunk of 256] ---> entry <--- descriptor_ref: entry, generation
 //                                               ^------- descriptor: the same, and closes it
 //
-//   weft::descriptor_ref of = weft::descriptor_ref::adopt(fd, 0, error);
+//   weft::detail::descriptor_ref of = weft::detail::descriptor_ref::adopt(fd, 0, error);
 //   const std::int64_t n = of.call([&](int fd) { return ::fstat(fd, &about); });
 //
 // Model: test/model/io_entry_test.cpp
@@ -22,7 +22,7 @@
 
 #include "weft/io/detail/io_entry.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 // Refers to one generation of a descriptor. It may be copied and may outlive the file; it does not
 // own the file.
@@ -40,7 +40,7 @@ public:
     static descriptor_ref borrow(int number, bool& counts, std::error_code& error) noexcept;
 
     explicit operator bool() const noexcept { return entry_ != nullptr; }
-    detail::io_entry& entry() const noexcept { return *entry_; }
+    io_entry& entry() const noexcept { return *entry_; }
     // Identifies the awaited object; null: none.
     const void* thing() const noexcept { return entry_; }
     std::uint64_t generation() const noexcept { return generation_; }
@@ -72,9 +72,9 @@ public:
     void release_borrowed() const noexcept { entry_->release_borrowed(generation_); }
 
 private:
-    descriptor_ref(detail::io_entry& e, std::uint64_t g) noexcept : entry_(&e), generation_(g) {}
+    descriptor_ref(io_entry& e, std::uint64_t g) noexcept : entry_(&e), generation_(g) {}
 
-    detail::io_entry* entry_ = nullptr;
+    io_entry* entry_ = nullptr;
     std::uint64_t generation_ = 0;
 };
 
@@ -105,8 +105,6 @@ private:
     descriptor_ref ref_;
 };
 
-namespace detail {
-
 // The core of an I/O object; or, if the object is empty or was moved from, a core without a
 // descriptor, with which every call fails as closed.
 template <class Core, class Owner>
@@ -123,5 +121,4 @@ io_entry* find_entry(int number) noexcept;
 // Calls f(entry) for each entry that was ever allocated.
 void for_each_entry(void (*f)(io_entry&, void*), void* with) noexcept;
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail

@@ -13,7 +13,7 @@
 #include "weft/io/detail/wakeup_fd.hpp"
 #include "weft/io/io_driver.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class driver_epoll final : public io_driver {
 public:
@@ -29,9 +29,8 @@ public:
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
     bool watches_room_apart() const noexcept override { return true; }
-    [[nodiscard]] std::error_code watch(detail::io_entry&,
-                                        std::uint32_t generation) noexcept override;
-    void forget(detail::io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
+    [[nodiscard]] std::error_code watch(io_entry&, std::uint32_t generation) noexcept override;
+    void forget(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
 
 private:
     static constexpr int most_events = 64;  // per call: as many as one iteration runs turns
@@ -41,8 +40,8 @@ private:
 
     int set_;
     bool has_pwait2_ = true;  // false once it was refused
-    detail::refusals refusals_;
-    detail::wakeup_fd wake_;
+    refusals refusals_;
+    wakeup_fd wake_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

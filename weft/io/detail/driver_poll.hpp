@@ -16,7 +16,7 @@
 #include "weft/io/detail/wakeup_fd.hpp"
 #include "weft/io/io_driver.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class driver_poll final : public io_driver {
 public:
@@ -33,9 +33,8 @@ public:
     // Readable after a wake, but not when a descriptor becomes ready: a program that embeds a loop
     // with this driver calls run_once from time to time.
     int native_handle() noexcept override;
-    [[nodiscard]] std::error_code watch(detail::io_entry&,
-                                        std::uint32_t generation) noexcept override;
-    void forget(detail::io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
+    [[nodiscard]] std::error_code watch(io_entry&, std::uint32_t generation) noexcept override;
+    void forget(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
     void enlisted() noexcept override;
 
 private:
@@ -47,8 +46,8 @@ private:
     [[nodiscard]] bool list() noexcept;
     void collect(time_point until) noexcept;
 
-    detail::wakeup_fd wake_;
-    detail::refusals refusals_;
+    wakeup_fd wake_;
+    refusals refusals_;
     std::mutex lock_;
     std::vector<watched> watched_;  // under the lock
     // For the present sleep.
@@ -56,4 +55,4 @@ private:
     std::vector<::pollfd> asked_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

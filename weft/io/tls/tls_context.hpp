@@ -54,6 +54,7 @@ enum class tls_clients {
     required,  // a trusted certificate
 };
 
+// How a client proves itself, and which servers it trusts.
 struct tls_client_options {
     // ALPN: offered, the preferred one first; each of 1 to 255 bytes. See tls_stream::protocol().
     std::vector<std::string> protocols = {};
@@ -98,6 +99,7 @@ private:
     std::shared_ptr<::ssl_ctx_st> context_;
 };
 
+// How a server proves itself, and which clients it trusts.
 struct tls_server_options {
     // ALPN: the first of these that the client offers is chosen. If it offers only others, the
     // handshake ends (no_application_protocol); if it offers none, there is none.

@@ -37,7 +37,7 @@
 #include "weft/base/detail/atomic.hpp"
 #include "weft/base/platform.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 // Invariants:
 // I1  a worker's bit is set from announce() until a claim or the worker's retract() has cleared
@@ -175,4 +175,4 @@ private:
     const asymmetric_fence fence_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

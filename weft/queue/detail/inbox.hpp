@@ -34,7 +34,7 @@
 // Ordering: what a thread did before its push, the owner sees after the take that gave the node.
 // Nothing is ordered in the other direction.
 //
-//   weft::inbox<job> box;
+//   weft::detail::inbox<job> box;
 //   if (box.push(j)) wake_owner();                                      // any thread
 //   for (auto jobs = box.take(); job* j = jobs.pop_front();) j->run();  // the owner
 //
@@ -48,7 +48,7 @@
 #include "weft/base/detail/atomic.hpp"
 #include "weft/base/forward_queue.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 // Invariants:
 // I1  head_ is null, &watched_, or the node pushed last; the first of a filling ends in null
@@ -56,7 +56,7 @@ namespace weft {
 // I3  the first push of a filling returned true if the take before it left null
 template <class T, class Tag = void>
 class inbox {
-    using link = detail::forward_link;
+    using link = forward_link;
     using node = forward_node<Tag>;
 
 public:
@@ -139,4 +139,4 @@ private:
     atomic<link*> head_{nullptr};
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -18,7 +18,7 @@
 // reserve() beforehand guarantees capacity, and reserved capacity is not released. T is moved
 // without throwing.
 //
-//   weft::ring<std::coroutine_handle<>> ready;
+//   weft::detail::ring<std::coroutine_handle<>> ready;
 //   ready.push_back(h);
 //   while (!ready.empty()) {
 //       if (ready.count() > 4) __builtin_prefetch(ready[4].address());
@@ -37,7 +37,7 @@
 #include "weft/base/detail/lifetime.hpp"
 #include "weft/base/detail/pages.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 // Invariants:
 // I1  capacity is 0, or a power of two of at least least_count and what is reserved
@@ -143,12 +143,12 @@ private:
     static T* try_acquire(std::size_t total_count) noexcept {
         const std::size_t bytes = total_count * sizeof(T);
         return static_cast<T*>(bytes < large_bytes ? block_cache::try_acquire(bytes)
-                                                   : detail::try_acquire_pages(bytes));
+                                                   : try_acquire_pages(bytes));
     }
     static void release(T* slots, std::size_t total_count) noexcept {
         const std::size_t bytes = total_count * sizeof(T);
         if (bytes >= large_bytes)
-            detail::release_pages(slots, bytes);
+            release_pages(slots, bytes);
         else if (slots != nullptr)
             block_cache::release(slots, bytes);
     }
@@ -156,7 +156,7 @@ private:
     T& slot(std::size_t at) const noexcept { return slots_[at & (capacity_ - 1)]; }
 
     WEFT_COLD void grow(std::size_t total_count) {
-        if (!try_grow(total_count)) detail::throw_out_of_memory();
+        if (!try_grow(total_count)) throw_out_of_memory();
     }
     WEFT_COLD bool try_grow(std::size_t total_count) noexcept {
         if (total_count > PTRDIFF_MAX / sizeof(T) / 2) return false;
@@ -199,4 +199,4 @@ private:
     unsigned idle_rounds_ = 0;  // checks in a row that found the ring nearly empty
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -40,7 +40,7 @@
 // array). A push that must grow throws bad_alloc when there is no memory. Each method is the
 // owner's unless its comment says otherwise.
 //
-//   weft::steal_deque<job> deque;
+//   weft::detail::steal_deque<job> deque;
 //   deque.push(j);                                          // the owner
 //   if (job* j = deque.pop()) j->run();
 //   if (job* j = deque.steal().item) j->run();              // any thread
@@ -57,11 +57,9 @@
 #include "weft/base/detail/block_cache.hpp"
 #include "weft/base/platform.hpp"
 
-namespace weft {
+namespace weft::detail {
 
-namespace detail {
 class steal_core;
-}
 
 enum class steal_status : unsigned char {
     taken,
@@ -83,14 +81,12 @@ public:
     bool empty() const noexcept { return empty_; }
 
 private:
-    friend detail::steal_core;
+    friend steal_core;
     steal_mark(std::int64_t top, bool is_empty) noexcept : top_(top), empty_(is_empty) {}
 
     std::int64_t top_ = 0;
     bool empty_ = true;
 };
-
-namespace detail {
 
 // The deque of untyped entries.
 //
@@ -231,8 +227,6 @@ private:
     std::size_t first_count_;
 };
 
-}  // namespace detail
-
 template <class T>
 class steal_deque {
 public:
@@ -244,7 +238,7 @@ public:
     // Throws bad_alloc if the deque is full and cannot grow; the deque is then unchanged.
     void push(T& x) {
         if (!try_push(x)) [[unlikely]]
-            detail::throw_out_of_memory();
+            throw_out_of_memory();
     }
     // As push(), but returns false in place of a bad_alloc.
     [[nodiscard]] bool try_push(T& x) noexcept { return core_.try_push(&x); }
@@ -279,7 +273,7 @@ public:
     void check() const noexcept { core_.check(); }
 
 private:
-    detail::steal_core core_;
+    steal_core core_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

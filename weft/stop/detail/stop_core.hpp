@@ -25,11 +25,9 @@
 
 #include "weft/stop/detail/stop_state.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class stop_node;
-
-namespace detail {
 
 class stop_core {
 public:
@@ -68,5 +66,4 @@ private:
     stop_core* below_ = nullptr;  // next on the request's stack; only the requesting thread uses it
 };
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail

@@ -8,7 +8,7 @@
 // stop is requested already. The function may detach and destroy its node. The function must not
 // suspend, and should be short, because a detach() on another thread waits for it.
 //
-//   struct my_wait : weft::stop_node {
+//   struct my_wait : weft::detail::stop_node {
 //       my_wait() : stop_node([](stop_node& n, weft::stop_reason r) noexcept {
 //           static_cast<my_wait&>(n).cancel(r); }) {}
 //       void cancel(weft::stop_reason);
@@ -22,7 +22,7 @@
 #include "weft/base/assert.hpp"
 #include "weft/stop/stop_token.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class stop_node {
 public:
@@ -43,12 +43,12 @@ public:
     void detach() noexcept;
 
 private:
-    friend class detail::stop_core;
+    friend class stop_core;
 
-    const function function_;            // null in a source that has a parent
-    detail::stop_core* core_ = nullptr;  // set while attached; the owner's, written under the lock
-    stop_node* next_;                    // next_ and link_ are guarded by the core's lock
-    stop_node** link_;                   // null once out of the list
+    const function function_;    // null in a source that has a parent
+    stop_core* core_ = nullptr;  // set while attached; the owner's, written under the lock
+    stop_node* next_;            // next_ and link_ are guarded by the core's lock
+    stop_node** link_;           // null once out of the list
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -23,7 +23,7 @@
 #include "weft/base/detail/spin_wait.hpp"
 #include "weft/wait/wait_queue.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class end_queue {
 public:
@@ -100,4 +100,4 @@ private:
     atomic<unsigned char> word_{open};  // last, so that the next field may lie behind it
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -18,7 +18,7 @@
 // Limits: four words. Where the kernel has no membarrier, and under ThreadSanitizer, it is only a
 // spin lock. As with a spin lock, the locked section does not wait, allocate or run foreign code.
 //
-//   weft::home_lock lock;
+//   weft::detail::home_lock lock;
 //   const std::lock_guard held(lock);
 //
 // Invariants:
@@ -40,7 +40,7 @@
 #include "weft/base/detail/spin_wait.hpp"
 #include "weft/wait/flow.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class home_lock {
 public:
@@ -102,7 +102,7 @@ private:
         owner_.store(nobody(), std::memory_order_relaxed);  // the heavy fence orders it
         asymmetric_fence::heavy();
         // Acquire: pairs with unlock. H3
-        for (detail::spin_wait w; inside_.load(std::memory_order_acquire);) w.once();
+        for (spin_wait w; inside_.load(std::memory_order_acquire);) w.once();
         count_ = 0;
         if (streak_ <= UINT32_MAX / streak_growth) streak_ *= streak_growth;
     }
@@ -118,4 +118,4 @@ private:
     spin_lock lock_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -26,12 +26,10 @@
 #include "weft/stop/stop_source.hpp"
 #include "weft/wait/wait_queue.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class scope;
-namespace detail {
 class nursery_block;
-}  // namespace detail
 
 // What makes a flow a child of a scope; stored in the child's own block.
 struct scope_member : stop_node, list_node<> {
@@ -58,7 +56,7 @@ public:
         // When that many have ended, in whatever way, the others are stopped.
         std::size_t enough = std::numeric_limits<std::size_t>::max();
         bool one_fails_all_stop = false;
-        detail::nursery_block* block = nullptr;  // is sent a failure, and outlives the scope
+        nursery_block* block = nullptr;  // is sent a failure, and outlives the scope
     };
 
     scope() noexcept = default;
@@ -70,7 +68,7 @@ public:
 
     // In place of rules::block, where the block is known only later. Failures from before the call
     // are reported to it as well. Any thread.
-    void tell(detail::nursery_block& block) noexcept;
+    void tell(nursery_block& block) noexcept;
 
     // The child has its home already, unless it is to find it in its first turn. Any thread, as
     // long as a flow is live in the scope, or the scope's owner is the caller.
@@ -119,7 +117,7 @@ private:
     const std::size_t enough_ = rules{}.enough;
     const bool one_fails_all_stop_ = false;
     mutable wait_queue queue_;  // the lock of the fields below, and the queue of joins
-    detail::nursery_block* block_ = nullptr;
+    nursery_block* block_ = nullptr;
     list<scope_member> living_;
     list<scope_member> failed_;  // their children are retained
     std::size_t living_count_ = 0;
@@ -128,4 +126,4 @@ private:
     bool elsewhere_ = false;  // some have, or will have, another executor than enter()'s caller
 };
 
-}  // namespace weft
+}  // namespace weft::detail
