@@ -9,6 +9,9 @@
             nor says why it has none, in one line: `// Model: test/model/<x>_test.cpp` (several
             with ", " between them) or `// Model: none, <reason>.`; of a .hpp, there or in
             detail/, and the .cpp of its name, one line is enough
+  rooms     an example, a document or a test of a public header that includes a header of a detail/
+            folder; a name outside weft::detail in such a header
+  umbrella  a public header that weft/weft.hpp does not have, or one that it should not have
   marks     a mark of unfinished work that does not say of what kind
   readme    a ```cpp block of README.md that is not cut from examples/
 
@@ -135,6 +138,69 @@ TESTED_ELSEWHERE = {
     "weft/sync/detail/select_core.hpp": "select_test",
     "weft/sync/detail/select_event.hpp": "select_case_test of future and of io",
     "weft/sync/detail/atomic_wait_queue.hpp": "every test of the layer: all of it waits in one",
+}
+
+# Test folders that are about what is inside, and so may include headers of detail/.
+INSIDE = {"model", "storm", "support", "alloc", "refusals", "fuzz", "programs", "noexcept", "hook"}
+
+# Other files that include a header of detail/, and the reason.
+INTERNALS_IN = {
+    "test/context/context_test.cpp": "it switches as the sanitizers see it",
+    "test/coroutine/migration_test.cpp": "it counts blocks of the cache",
+    "test/future/async_test.cpp": "tasks that a test starts by hand",
+    "test/future/cancel_test.cpp": "tasks that a test starts by hand",
+    "test/future/future_test.cpp": "tasks that a test starts by hand",
+    "test/io/chaos_test.cpp": "it counts pages of the system",
+    "test/io/io_driver_test.cpp": "it counts blocks of the cache, and reads ahead",
+    "test/io/tls_kernel_test.cpp": "the test of tls_kernel, of the part tls",
+    "test/io/tls_rest_test.cpp": "the test of tls_rest, of the part tls",
+    "test/io/way.hpp": "tasks that a test starts by hand",
+    "test/locked/operations.cpp": "it counts the locked instructions of one driver",
+    "test/poll/poll_task_test.cpp": "tasks that a test starts by hand",
+    "test/poll/poll_wakes_test.cpp": "tasks that a test starts by hand",
+    "test/posix/weft_create_test.cpp": "it counts blocks of the cache",
+    "test/posix/weft_time_test.cpp": "it counts blocks of the cache",
+    "test/sched/blocking_test.cpp": "a plain thread as an executor",
+    "test/sched/idle_memory_test.cpp": "what an idle loop releases",
+    "test/sched/loop_test.cpp": "it looks at the flow of a task",
+    "test/sched/strand_test.cpp": "it looks at the flow of a task",
+    "test/stack/memory_probe.hpp": "it counts pages of the system",
+    "test/stack/slab_stack_test.cpp": "the offsets of stacks",
+    "test/stack/stack_pool_test.cpp": "what an idle loop releases",
+    "test/sync/cancel_test.cpp": "tasks that a test starts by hand",
+    "test/task/generator_test.cpp": "it counts blocks of the cache",
+    "test/task/on_loop.hpp": "tasks that a test starts by hand",
+    "test/task/task_test.cpp": "it counts blocks of the cache",
+    "test/unwind/unwind_harness.hpp": "the layer has no header for users",
+    "test/wait/waiter_test.cpp": "a plain thread as an executor",
+}
+
+# Headers of detail/ with names outside weft::detail, and the reason.
+OUTSIDE_DETAIL = {
+    "weft/base/detail/atomic.hpp": "the names of std, or those of the checker",
+    "weft/context/detail/switch_ucontext.hpp": "a backend: it defines what context.hpp declares",
+    "weft/context/detail/switch_x86_64_sysv.hpp": "a backend: it defines what context.hpp declares",
+}
+
+# What the umbrella weft/weft.hpp leaves out: a layer, or a header; and the reason.
+UMBRELLA = "weft/weft.hpp"
+NOT_IN_UMBRELLA = {
+    "weft/hook": "hooks are chosen by themselves, and are not in weft::weft",
+    "weft/stackless": "macros",
+    "weft/context": "for writers of another kind of coroutine",
+    "weft/base/platform.hpp": "macros of the platform",
+    "weft/base/forward_queue.hpp": "for writers of an executor",
+    "weft/io/io_driver.hpp": "for writers of a driver",
+    "weft/sched/driver.hpp": "for writers of a driver",
+    "weft/sched/driver_futex.hpp": "for writers of a driver",
+    "weft/wait/executor.hpp": "for writers of an executor",
+    "weft/wait/flow.hpp": "for writers of an executor",
+    "weft/wait/operation.hpp": "for writers of an operation",
+    "weft/wait/runnable.hpp": "for writers of an executor",
+    "weft/wait/scheduler.hpp": "for writers of an executor",
+    "weft/wait/wait_queue.hpp": "for writers of an operation",
+    "weft/wait/wait_status.hpp": "for writers of an operation",
+    "weft/wait/waiter.hpp": "for writers of an operation",
 }
 
 COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wold-style-cast",
@@ -347,6 +413,97 @@ def check_models(tree):
                        f"{shared.group()} and no `// Model:`: which test in test/model has it?")
 
 
+def is_inside(name):
+    """Whether `name`, a path of an include, is of a header that is not for users."""
+    return name.startswith("weft/") and "/detail/" in name
+
+
+def check_rooms(tree):
+    """Users' code, and tests of what users have, include no header of detail/."""
+    paths = [*tree.files("test", "examples", suffixes={".hpp", ".cpp"}),
+             *tree.files("docs", suffixes={".md"})]
+    paths += [path for path in [Path("README.md")] if (tree.root / path).is_file()]
+    for path in paths:
+        if path.parts[0] == "test":
+            if len(path.parts) < 3 or path.parts[1] in INSIDE:
+                continue
+            stem = path.stem.removesuffix("_test")
+            if list((tree.root / "weft" / path.parts[1]).glob(f"**/detail/{stem}.hpp")):
+                continue  # the test of a header of detail/
+        if str(path) in INTERNALS_IN:
+            continue
+        for number, line in enumerate(tree.lines(path), 1):
+            found = INCLUDE.match(line)
+            if found and is_inside(found.group(2)):
+                tree.fault(path, number, f"{found.group(2)} is not for users; include what it is "
+                                         "for, or give a reason in INTERNALS_IN in tools/tidy.py")
+
+
+NAMED = re.compile(r"^(?:\[\[\w+\]\] )?(?:class|struct|union|enum(?: class)?)\s+(?:\[\[\w+\]\]\s+|"
+                   r"alignas\([^)]*\)\s+|WEFT_\w+\s+)*(\w+)\b(?![^{]*;\s*(?://.*)?$)|"
+                   r"^(?:using|concept) (\w+)\s*=|^inline constexpr .*?(\w+) = ")
+
+
+def names_outside_detail(lines):
+    """(line number, name) of each type, alias and constant of namespace weft that `lines` define
+    at the start of a line, as clang-format sets what a namespace has."""
+    spaces = []
+    for number, line in enumerate(lines, 1):
+        opens = re.match(r"(?:inline )?namespace ([\w:]*) ?\{", line)
+        if opens:
+            spaces.append(opens.group(1))
+        elif re.match(r"\}\s*// namespace", line) and spaces:
+            spaces.pop()
+        found = NAMED.match(line)
+        where = "::".join(spaces).split("::")
+        if found and where[0] == "weft" and "detail" not in where and where[1:2] != ["hook"]:
+            yield number, next(name for name in found.groups() if name)
+
+
+def check_public_names(tree):
+    """What a header of detail/ defines is in weft::detail; what a public one defines has a comment
+    above it, or is named in the comment that the header begins with."""
+    for path in tree.files("weft", suffixes={".hpp"}):
+        lines = tree.lines(path)
+        head = []
+        for line in lines:
+            if not line.startswith("//"):
+                break
+            head.append(line)
+        for number, name in names_outside_detail(lines):
+            if is_inside(str(path)):
+                if str(path) not in OUTSIDE_DETAIL:
+                    tree.fault(path, number, f"{name} is not for users; put it into weft::detail")
+                continue
+            above = number - 2
+            while above > 0 and (lines[above].startswith(("template", "    requires", "requires")) or
+                                 NAMED.match(lines[above]) and lines[above].endswith(";")):
+                above -= 1
+            said = lines[above].startswith("//") or "//" in lines[number - 1]
+            if not said and not re.search(rf"\b{name}\b", "\n".join(head)):
+                tree.fault(path, number, f"{name} has no comment: say what it is above it, or name "
+                                         "it in the head of the header")
+
+
+def check_umbrella(tree):
+    """The umbrella has each public header but those of NOT_IN_UMBRELLA."""
+    if not (tree.root / UMBRELLA).is_file():
+        return
+    has = {}
+    for number, line in enumerate(tree.lines(UMBRELLA), 1):
+        found = INCLUDE.match(line)
+        if found:
+            has[found.group(2)] = number
+    wanted = {str(path) for path in tree.files("weft", suffixes={".hpp"})
+              if len(path.parts) == 3 and str(path) not in NOT_IN_UMBRELLA
+              and str(path.parent) not in NOT_IN_UMBRELLA}
+    for name in sorted(wanted - has.keys()):
+        tree.fault(UMBRELLA, 1, f"lacks {name}; include it, or give a reason in NOT_IN_UMBRELLA in "
+                                "tools/tidy.py")
+    for name in sorted(has.keys() - wanted):
+        tree.fault(UMBRELLA, has[name], f"{name} is not for all users; strike it")
+
+
 def check_marks(tree):
     paths = [*tree.files(*FOLDERS, suffixes=SOURCES)]
     paths += [p.relative_to(tree.root) for p in tree.root.glob("**/CMakeLists.txt")
@@ -458,6 +615,9 @@ def main():
     check_header_lines(tree)
     check_tests(tree)
     check_models(tree)
+    check_rooms(tree)
+    check_public_names(tree)
+    check_umbrella(tree)
     check_marks(tree)
     check_readme(tree)
     report_longest(tree)

@@ -19,7 +19,8 @@ CLEAN = {
                             "struct pool { line l; };\n",
     "weft/top/top.hpp": '#pragma once\n#include "weft/bottom/line.hpp"\n'
                             '#include "weft/middle/pool.hpp"\nstruct top { pool p; };\n',
-    "weft/weft.hpp": '#pragma once\n#include "weft/top/top.hpp"\n',
+    "weft/weft.hpp": '#pragma once\n#include "weft/bottom/line.hpp"\n'
+                     '#include "weft/middle/pool.hpp"\n#include "weft/top/top.hpp"\n',
     "test/bottom/line_test.cpp": "",
     "test/middle/pool_test.cpp": "",
     "test/top/top_test.cpp": "// TO" "DO(perf): a mark that says its kind is allowed.\n",
@@ -111,7 +112,7 @@ class Tidy(unittest.TestCase):
 
     def test_headers_that_do_not_compile_together_are_refused(self):
         self.refuses({"weft/bottom/same.hpp": "#pragma once\nstruct top {};\n",
-                      "test/bottom/same_test.cpp": ""},
+                      "test/bottom/same_test.cpp": "", "weft/weft.hpp": None},
                      "weft/bottom/line.hpp:1: does not compile with all the others")
 
     def test_a_warning_in_a_header_is_refused(self):
@@ -174,6 +175,45 @@ class Tidy(unittest.TestCase):
                      "// Model: none, no full stop", "// Model: test/top/top_test.cpp"):
             with self.subTest(line):
                 self.models({"weft/top/a.cpp": line + "\n"}, "weft/top/a.cpp:1: neither")
+
+    INSIDE = {"weft/top/detail/part.hpp": "#pragma once\nnamespace weft::detail {\nstruct part {};\n"
+                                          "}  // namespace weft::detail\n",
+              "test/top/part_test.cpp": '#include "weft/top/detail/part.hpp"\n'}
+
+    def test_a_header_of_detail_is_for_its_own_test_and_for_tests_of_what_is_inside(self):
+        tree = {**CLEAN, **self.INSIDE,
+                "test/model/top_test.cpp": '#include "weft/top/detail/part.hpp"\n'}
+        self.assertEqual(run(tree)[0], 0)
+
+    def test_users_code_that_includes_a_header_of_detail_is_refused(self):
+        include = '#include "weft/top/detail/part.hpp"\n'
+        self.refuses({**self.INSIDE, "examples/own.cpp": include, "docs/own.md": "\n" + include,
+                      "test/top/top_test.cpp": include, "test/top/more.hpp": include},
+                     "docs/own.md:2: weft/top/detail/part.hpp is not for users",
+                     "examples/own.cpp:1: weft/top/detail/part.hpp is not for users",
+                     "test/top/more.hpp:1: weft/top/detail/part.hpp is not for users",
+                     "test/top/top_test.cpp:1: weft/top/detail/part.hpp is not for users")
+
+    def test_a_name_outside_detail_in_a_header_of_detail_is_refused(self):
+        text = ("#pragma once\nnamespace weft {\nclass known;\nstruct part {};\n"
+                "namespace hook {\nstruct free {};\n}  // namespace hook\n}  // namespace weft\n")
+        self.refuses({**self.INSIDE, "weft/top/detail/part.hpp": text},
+                     "weft/top/detail/part.hpp:4: part is not for users")
+
+    def test_a_public_name_without_a_comment_is_refused(self):
+        text = ("// top: said in the head.\n#pragma once\nnamespace weft {\nclass top {};\n"
+                "// One.\ntemplate <class T>\nstruct one {};\n\nenum class two { a };  // two\n"
+                "struct bare {};\nusing alias = bare;\nnamespace detail {\nstruct part {};\n"
+                "}  // namespace detail\n}  // namespace weft\n")
+        self.refuses({"weft/top/top.hpp": text}, "weft/top/top.hpp:11: alias has no comment",
+                     "weft/top/top.hpp:10: bare has no comment")
+
+    def test_an_umbrella_that_lacks_a_header_or_has_one_too_many_is_refused(self):
+        self.refuses({**self.INSIDE, "weft/weft.hpp": '#include "weft/top/top.hpp"\n'
+                      '#include "weft/top/detail/part.hpp"\n'},
+                     "weft/weft.hpp:1: lacks weft/bottom/line.hpp",
+                     "weft/weft.hpp:1: lacks weft/middle/pool.hpp",
+                     "weft/weft.hpp:2: weft/top/detail/part.hpp is not for all users")
 
     def test_a_bare_mark_is_refused_wherever_it_stands(self):
         self.refuses({"bench/x.cpp": "// TO" "DO: later\n", "tools/x.py": "\n# FIX" "ME\n",
