@@ -111,8 +111,10 @@ def wrapped(name, start, lines):
 
 
 def stand_ins(name):
-    """The namespace of what the examples of a header use: weft/io/file.hpp has io_file."""
-    return "_".join(p for p in Path(name).with_suffix("").parts[1:] if p != "detail")
+    """The namespace of what the examples of a header use: weft/io/file.hpp has io_file, and
+    weft/weft.hpp has umbrella, since a namespace weft would hide the outer one."""
+    parts = Path(name).with_suffix("").parts[1:]
+    return "_".join(p for p in parts if p != "detail") if len(parts) > 1 else "umbrella"
 
 
 def unit(root):

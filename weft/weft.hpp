@@ -3,11 +3,9 @@
 // Design: the header includes the public headers of all layers of weft::weft. A program that is
 // built often includes what it uses, and compiles in less time.
 //
-// Limits: left out is what a program chooses by itself (hook, tls, fast_unwind, libco), the macros
-// of stackless, and the interfaces for those who write an executor, an operation, a driver or
-// another kind of coroutine (executor.hpp, operation.hpp, driver.hpp, context.hpp).
-//
-//   #include "weft/weft.hpp"
+// Limits: left out are the parts that a program chooses by themselves (hook, tls, fast_unwind,
+// libco), the macros of stackless, and the interfaces for writers of an executor, an operation, a
+// driver or another kind of coroutine (executor.hpp, operation.hpp, driver.hpp, context.hpp).
 //
 //   int main() {
 //       return weft::run([] { return 0; });
