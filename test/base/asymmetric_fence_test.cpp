@@ -25,7 +25,7 @@ namespace {
 static_assert(sizeof(detail::asymmetric_fence) == 1);
 static_assert(std::is_trivially_copyable_v<detail::asymmetric_fence>);
 
-TEST(detail::asymmetric_fence, is_free_where_membarrier_works) {
+TEST(asymmetric_fence, is_free_where_membarrier_works) {
     EXPECT_EQ(detail::asymmetric_fence().is_free(), detail::membarrier_works());
     EXPECT_FALSE(detail::asymmetric_fence::full().is_free());
     const long offers = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -36,7 +36,7 @@ TEST(detail::asymmetric_fence, is_free_where_membarrier_works) {
     }
 }
 
-TEST(detail::asymmetric_fence, is_the_same_in_all_threads) {
+TEST(asymmetric_fence, is_the_same_in_all_threads) {
     const bool here = detail::asymmetric_fence().is_free();
     bool there = !here;
     std::thread([&] { there = detail::asymmetric_fence().is_free(); }).join();
@@ -97,7 +97,7 @@ int both_missed(int rounds, Left left_fence, Right right_fence) {
     return missed;
 }
 
-TEST(detail::asymmetric_fence, prevents_store_buffering_on_real_threads) {
+TEST(asymmetric_fence, prevents_store_buffering_on_real_threads) {
     const int rounds = testing::slow ? 2'000 : 20'000;
     const auto light = [fence = detail::asymmetric_fence()] { fence.light(); };
     const auto full = [fence = detail::asymmetric_fence::full()] { fence.light(); };

@@ -19,7 +19,7 @@ static_assert(!std::is_copy_constructible_v<detail::spin_lock> &&
               !std::is_move_assignable_v<detail::spin_lock>);
 constinit detail::spin_lock needs_no_start;
 
-TEST(detail::spin_lock, can_be_locked_only_once_until_unlocked) {
+TEST(spin_lock, can_be_locked_only_once_until_unlocked) {
     detail::spin_lock lock;
     EXPECT_TRUE(lock.try_lock());
     EXPECT_FALSE(lock.try_lock());
@@ -31,7 +31,7 @@ TEST(detail::spin_lock, can_be_locked_only_once_until_unlocked) {
 }
 
 // ThreadSanitizer checks the plain counter.
-TEST(detail::spin_lock, excludes_real_threads_and_publishes_their_writes) {
+TEST(spin_lock, excludes_real_threads_and_publishes_their_writes) {
     constexpr int threads = 4;
     const int rounds = slow ? 5'000 : 50'000;
     detail::spin_lock lock;
@@ -55,7 +55,7 @@ TEST(detail::spin_lock, excludes_real_threads_and_publishes_their_writes) {
 
 // More threads want the lock than there are processors, and the owner yields its processor. A
 // waiter yields the processor back, so that this comes to an end.
-TEST(detail::spin_lock, yields_to_a_preempted_owner) {
+TEST(spin_lock, yields_to_a_preempted_owner) {
     detail::spin_lock lock;
     int entered = 0;
     std::vector<std::thread> all;

@@ -13,7 +13,7 @@ namespace {
 using namespace weft;
 using namespace std::chrono_literals;
 
-TEST(detail::system_mutex, admits_one_thread_at_a_time_and_loses_none) {
+TEST(system_mutex, admits_one_thread_at_a_time_and_loses_none) {
     constexpr int rounds = 20'000;
     detail::system_mutex lock;
     int count = 0;
@@ -33,7 +33,7 @@ TEST(detail::system_mutex, admits_one_thread_at_a_time_and_loses_none) {
     lock.unlock();
 }
 
-TEST(detail::system_mutex, blocks_while_another_thread_owns_it) {
+TEST(system_mutex, blocks_while_another_thread_owns_it) {
     detail::system_mutex lock;
     std::unique_lock held(lock);
     std::thread other([&] { const std::lock_guard too(lock); });
@@ -42,7 +42,7 @@ TEST(detail::system_mutex, blocks_while_another_thread_owns_it) {
     other.join();
 }
 
-TEST(detail::system_condition, misses_no_change_made_under_the_lock) {
+TEST(system_condition, misses_no_change_made_under_the_lock) {
     constexpr int items = 20'000;
     detail::system_mutex lock;
     detail::system_condition changed;
@@ -74,7 +74,7 @@ TEST(detail::system_condition, misses_no_change_made_under_the_lock) {
     EXPECT_EQ(sum, items);
 }
 
-TEST(detail::system_condition, wait_ends_at_its_deadline) {
+TEST(system_condition, wait_ends_at_its_deadline) {
     detail::system_mutex lock;
     detail::system_condition changed;
     std::unique_lock held(lock);

@@ -404,7 +404,7 @@ TEST(io_driver, falls_back_to_poll_and_leaks_nothing_if_epoll_is_refused) {
     }).join();
 }
 
-TEST(detail::driver_poll, retries_when_there_was_no_memory_for_the_list) {
+TEST(driver_poll, retries_when_there_was_no_memory_for_the_list) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
     if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "without memory the program ends";
     const auto d = weft::make_io_driver(io_kind::poll);
@@ -667,7 +667,7 @@ unsigned asked_for(int set, int number) {
 }
 
 // A local socket reports room at each read of its peer, a TCP socket only where none was found.
-TEST(detail::driver_epoll, watches_for_room_at_the_first_wait_and_on_tcp_at_once) {
+TEST(driver_epoll, watches_for_room_at_the_first_wait_and_on_tcp_at_once) {
     weft::loop l(weft::make_io_driver(io_kind::epoll));
     const int set = l.driven_by()->io()->native_handle();
     auto [near, far] = weft::unix_stream::pair().value();

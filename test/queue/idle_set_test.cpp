@@ -8,13 +8,13 @@
 namespace weft {
 namespace {
 
-TEST(detail::idle_set, claims_no_worker_when_none_sleeps) {
+TEST(idle_set, claims_no_worker_when_none_sleeps) {
     detail::idle_set s(3);
     EXPECT_EQ(s.claim(), detail::idle_set::none);
     EXPECT_FALSE(s.all_idle(s.look()));
 }
 
-TEST(detail::idle_set, claims_each_sleeper_once_as_a_searcher) {
+TEST(idle_set, claims_each_sleeper_once_as_a_searcher) {
     detail::idle_set s(2);
     s.announce(1, false);
     EXPECT_EQ(s.idle_count(), 1u);
@@ -26,7 +26,7 @@ TEST(detail::idle_set, claims_each_sleeper_once_as_a_searcher) {
     EXPECT_EQ(s.searching_count(), 0u);
 }
 
-TEST(detail::idle_set, lets_a_worker_wake_by_itself) {
+TEST(idle_set, lets_a_worker_wake_by_itself) {
     detail::idle_set s(2);
     s.announce(0, false);
     EXPECT_TRUE(s.retract(0));
@@ -34,7 +34,7 @@ TEST(detail::idle_set, lets_a_worker_wake_by_itself) {
     EXPECT_EQ(s.searching_count(), 0u);
 }
 
-TEST(detail::idle_set, claims_no_worker_while_another_searches) {
+TEST(idle_set, claims_no_worker_while_another_searches) {
     detail::idle_set s(4);
     ASSERT_TRUE(s.begin_search());
     s.announce(3, false);
@@ -43,7 +43,7 @@ TEST(detail::idle_set, claims_no_worker_while_another_searches) {
     EXPECT_EQ(s.claim(), 3u);
 }
 
-TEST(detail::idle_set, lets_half_of_the_workers_or_one_search) {
+TEST(idle_set, lets_half_of_the_workers_or_one_search) {
     for (const unsigned workers : {1u, 2u, 3u, 4u, 5u, 8u}) {
         detail::idle_set s(workers);
         unsigned searching = 0;
@@ -53,7 +53,7 @@ TEST(detail::idle_set, lets_half_of_the_workers_or_one_search) {
     }
 }
 
-TEST(detail::idle_set, ends_the_search_of_a_worker_that_announces_sleep) {
+TEST(idle_set, ends_the_search_of_a_worker_that_announces_sleep) {
     detail::idle_set s(2);
     ASSERT_TRUE(s.begin_search());
     s.announce(0, true);
@@ -62,7 +62,7 @@ TEST(detail::idle_set, ends_the_search_of_a_worker_that_announces_sleep) {
     EXPECT_TRUE(s.retract(0));
 }
 
-TEST(detail::idle_set, reports_that_all_sleep_and_slept_throughout) {
+TEST(idle_set, reports_that_all_sleep_and_slept_throughout) {
     detail::idle_set s(2);
     s.announce(0, false);
     s.announce(1, false);
@@ -75,7 +75,7 @@ TEST(detail::idle_set, reports_that_all_sleep_and_slept_throughout) {
     EXPECT_FALSE(s.is_still(before)) << "one was awake meanwhile";
 }
 
-TEST(detail::idle_set, finds_sleepers_among_many) {
+TEST(idle_set, finds_sleepers_among_many) {
     const auto s = std::make_unique<detail::idle_set>(detail::idle_set::most);
     const std::set<unsigned> asleep = {0, 63, 64, 500, detail::idle_set::most - 1};
     for (const unsigned i : asleep) s->announce(i, false);

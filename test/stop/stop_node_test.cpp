@@ -23,7 +23,7 @@ struct counting : detail::stop_node {
           }) {}
 };
 
-TEST(detail::stop_node, is_notified_once_with_the_reason) {
+TEST(stop_node, is_notified_once_with_the_reason) {
     stop_source source;
     counting n;
     n.attach(source.get_token());
@@ -36,7 +36,7 @@ TEST(detail::stop_node, is_notified_once_with_the_reason) {
     EXPECT_EQ(n.calls, 1);
 }
 
-TEST(detail::stop_node, attached_after_the_request_is_notified_at_once) {
+TEST(stop_node, attached_after_the_request_is_notified_at_once) {
     stop_source source;
     source.request_stop(stop_reason::shutdown);
     counting n;
@@ -46,7 +46,7 @@ TEST(detail::stop_node, attached_after_the_request_is_notified_at_once) {
     n.detach();
 }
 
-TEST(detail::stop_node, detached_before_the_request_is_not_notified) {
+TEST(stop_node, detached_before_the_request_is_not_notified) {
     stop_source source;
     counting n;
     n.attach(source.get_token());
@@ -56,7 +56,7 @@ TEST(detail::stop_node, detached_before_the_request_is_not_notified) {
     EXPECT_EQ(n.calls, 0);
 }
 
-TEST(detail::stop_node, can_be_attached_again_after_detach) {
+TEST(stop_node, can_be_attached_again_after_detach) {
     stop_source first;
     stop_source second;
     counting n;
@@ -73,7 +73,7 @@ TEST(detail::stop_node, can_be_attached_again_after_detach) {
     n.detach();
 }
 
-TEST(detail::stop_node, ignores_attach_to_a_token_without_a_source) {
+TEST(stop_node, ignores_attach_to_a_token_without_a_source) {
     counting n;
     n.attach({});
     n.attach({});
@@ -81,7 +81,7 @@ TEST(detail::stop_node, ignores_attach_to_a_token_without_a_source) {
     EXPECT_EQ(n.calls, 0);
 }
 
-TEST(detail::stop_node, can_be_deleted_by_its_function_when_notified_at_once) {
+TEST(stop_node, can_be_deleted_by_its_function_when_notified_at_once) {
     struct mortal : detail::stop_node {
         int* ends;
         explicit mortal(int* e)

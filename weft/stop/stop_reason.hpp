@@ -1,6 +1,6 @@
 // stop_reason: why a stop was requested. The first request decides, and its reason stays.
 //
-//   if (token.reason() == weft::stop_reason::deadline) report_late();
+//   bool is_late(weft::stop_token t) { return t.reason() == weft::stop_reason::deadline; }
 #pragma once
 
 namespace weft {

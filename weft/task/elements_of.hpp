@@ -1,6 +1,8 @@
 // elements_of: lets a generator yield the elements of another generator, or of any range.
 //
-//   co_yield weft::elements_of(in_order(*n.left));
+//   weft::generator<int> all_of(weft::generator<int> inner) {
+//       co_yield weft::elements_of(std::move(inner));
+//   }
 #pragma once
 
 namespace weft {

@@ -1,6 +1,6 @@
 // this_task: the id, the state and the stop of the task that runs here.
 //
-//   if (weft::this_task::get_stop_token().stop_requested()) co_return;
+//   bool is_to_end() { return weft::this_task::get_stop_token().stop_requested(); }
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,7 @@
 // Limits: heavy() costs 1 us and more, and interrupts the processors on which the process runs. A
 // sandbox that takes membarrier away from a process which already has it ends that process.
 //
-//   weft::detail::asymmetric_fence fence;                       // kept by the thread that comes
-//   often
+//   weft::detail::asymmetric_fence fence;               // kept by the thread that comes often
 //
 // Model: test/model/asymmetric_fence_test.cpp
 #pragma once
