@@ -1,5 +1,5 @@
-# The front door. Each target can be the first command on a fresh Debian 12: what is missing is
-# installed by name (tools/bootstrap). The work itself is done by CMake presets and by tools/.
+# Each target can be the first command on a fresh Debian 12: what is missing is installed by name
+# (tools/bootstrap), and make itself by ./start. The work is done by CMake presets and by tools/.
 
 # GCC presets build with $CXX where that is set, and with g++ where it is not.
 ifeq ($(origin CXX),default)
@@ -9,13 +9,14 @@ export CXX
 
 JOBS := $(shell nproc)
 CONFIGURE = @cmake >/dev/null --log-level=NOTICE --preset
-# What only other commands miss is not said.
+# Where not all is built: what only other commands lack is not said, and what this one lacks is said by
+# tools/bootstrap.
 CONFIGURE_QUIETLY = @cmake >/dev/null --log-level=WARNING --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
 .PHONY: help run test test-clients bench bench-net bench-bars soak fuzz fuzz-hooks posix-suite mutate model check \
-	claims tidy format format-check clean
+	claims tidy headers format format-check clean
 .NOTPARALLEL:
 
 help:
@@ -35,6 +36,7 @@ help:
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
 	@echo "make claims   docs/claims.md against the tests that ran"
 	@echo "make tidy     includes against the layers, headers alone, tests, README code, headers' examples, words, spelling, repeats"
+	@echo "make headers  the public headers in each compiler, library and language: see tools/header_matrix"
 	@echo "make format   clang-format on all C++; make format-check only looks"
 	@echo "make clean    remove build/"
 
@@ -42,7 +44,7 @@ COMPARISON = build/release/bench/weft_bench
 run:
 	@tools/bootstrap run bench
 	$(CONFIGURE_QUIETLY) release
-	@$(BUILD) release --target echo weft_bench
+	@$(BUILD) release --target echo echo_small weft_bench
 	build/release/examples/echo
 	@if ! command -v python3 >/dev/null; then echo "no comparison: python3 is not installed"; \
 	elif [ -x $(COMPARISON) ]; then python3 tools/bench_report.py $(COMPARISON) --short; fi
@@ -61,10 +63,10 @@ CLIENTS = ctest --output-on-failure --no-tests=error -C clients -L clients \
 	--output-junit clients.xml --test-dir
 test-clients:
 	@tools/bootstrap clients
-	$(CONFIGURE) release
+	$(CONFIGURE_QUIETLY) release
 	@$(BUILD) release --target weft_clients
 	$(CLIENTS) build/release
-	$(CONFIGURE) asan
+	$(CONFIGURE_QUIETLY) asan
 	@$(BUILD) asan --target weft_clients
 	@GTEST_FILTER='*stop*:*kill*:*death*' $(CLIENTS) build/asan
 
@@ -72,7 +74,7 @@ test-clients:
 # build is left out. Nothing of them is fetched, and nothing written there.
 bench:
 	@tools/bootstrap bench
-	$(CONFIGURE) release -DWEFT_PEERS=$(abspath $(PEERS))
+	$(CONFIGURE_QUIETLY) release -DWEFT_PEERS=$(abspath $(PEERS))
 	$(BUILD) release --target weft_bench
 	python3 tools/bench_report.py $(COMPARISON)
 	@if [ -z "$(PEERS)" ]; then \
@@ -85,7 +87,7 @@ bench:
 # make bench-net NET="--quick --only 'bare|fiber'"; tools/bench_net.py --help says what else
 bench-net:
 	@tools/bootstrap bench-net
-	$(CONFIGURE) release
+	$(CONFIGURE_QUIETLY) release
 	$(BUILD) release --target weft_net
 	python3 tools/bench_net.py build/release $(NET)
 	@if command -v vgdb >/dev/null; then \
@@ -130,7 +132,7 @@ FUZZ = build/fuzz/test/fuzz/weft_fuzz
 fuzz: SECONDS := 60
 fuzz:
 	@tools/bootstrap check
-	$(CONFIGURE) fuzz
+	$(CONFIGURE_QUIETLY) fuzz
 	@$(BUILD) fuzz --target weft_fuzz$(addprefix _,$(TARGET))
 	@status=0; for program in $(FUZZ)_$(or $(TARGET),*); do \
 		if [ -x $$program ]; then tools/fuzz $$program $(SECONDS) || status=1; fi; \
@@ -189,6 +191,10 @@ tidy:
 	@python3 tools/repeats.py
 	@python3 tools/header_examples.py
 	@python3 tools/compiler_traps.py
+
+headers:
+	@tools/bootstrap check
+	@tools/header_matrix
 
 format:
 	@tools/bootstrap check

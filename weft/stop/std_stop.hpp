@@ -12,13 +12,19 @@
 //       weft::from_std_stop link(outer, inner);
 //       ...
 //   }
+//
+// Limit: of use only where the standard library has std::stop_token, which libc++ 19 has with
+// -fexperimental-library; elsewhere this header declares nothing.
 #pragma once
 
 #include <stop_token>
 #include <utility>
+#include <version>
 
 #include "weft/stop/stop_callback.hpp"
 #include "weft/stop/stop_source.hpp"
+
+#if defined(__cpp_lib_jthread)
 
 namespace weft {
 
@@ -58,3 +64,5 @@ private:
 };
 
 }  // namespace weft
+
+#endif
