@@ -21,7 +21,6 @@
 
 namespace {
 
-// [server]
 void serve(weft::tcp_stream client) {
     std::array<std::byte, 512> buffer;
     while (const std::size_t n = client.read(buffer).value_or(0))
@@ -33,7 +32,6 @@ void accept_all(weft::tcp_listener& listener) {
     while (auto client = listener.accept())
         clients.spawn([c = *std::move(client)]() mutable { serve(std::move(c)); });
 }
-// [/server]
 
 // No client sends before all are connected.
 bool is_echoed(const weft::endpoint& server, int number, weft::latch& all) {
