@@ -203,8 +203,8 @@ NOT_IN_UMBRELLA = {
     "weft/wait/waiter.hpp": "for writers of an operation",
 }
 
-COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wold-style-cast",
-           "-Werror", "-fsyntax-only"]
+COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
+           "-Wold-style-cast", "-Werror", "-fsyntax-only"]
 MARKS_ALLOWED = ("perf", "port", "test", "cleanup")
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".S", ".rs", ".py", ".cmake", ".sh"}
 FOLDERS = ("weft", "test", "bench", "examples", "tools", "cmake")
