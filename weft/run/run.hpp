@@ -48,4 +48,12 @@ auto run(A&& a, fiber_options options = {},
     return run([&]() -> decltype(auto) { return await(std::forward<A>(a), caller); }, options);
 }
 
+// For the message alone.
+template <class X>
+    requires(!std::invocable<std::decay_t<X>> && !operation<X> && !awaitable<X>)
+void run(X&&, fiber_options = {}) {
+    static_assert(std::invocable<std::decay_t<X>>,
+                  "run takes a function without parameters, or an awaitable such as a task");
+}
+
 }  // namespace weft

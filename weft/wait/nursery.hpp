@@ -61,7 +61,13 @@ public:
     // options spawn_into(nursery&, x, options, caller), whose type is spawn_options_for.
     template <class X>
     auto spawn(X&& x, std::source_location caller = std::source_location::current()) {
-        return spawn_into(*this, std::forward<X>(x), caller);
+        constexpr bool can_be_spawned =
+            requires(nursery& n) { spawn_into(n, std::forward<X>(x), caller); };
+        static_assert(
+            can_be_spawned,
+            "a nursery spawns a function without parameters (weft/fiber/nursery.hpp), or a "
+            "task that is moved into it (weft/task/task_handle.hpp)");
+        if constexpr (can_be_spawned) return spawn_into(*this, std::forward<X>(x), caller);
     }
     template <class X>
     auto spawn(X&& x, const typename spawn_options_for<std::decay_t<X>>::type& options,
