@@ -74,17 +74,24 @@ struct request {};
 struct config {
     int port;
 };
-struct job : weft::forward_node<> {
-    void run();
-};
 using url = std::string;
 using page = std::string;
 
 inline std::array<std::byte, 512> buffer;
+
+}  // namespace weft::example
+
+// What is not compiled with a header alone, since it needs weft's own headers.
+namespace weft::example {
+
+struct job : weft::forward_node<> {
+    void run();
+};
 extern weft::stop_token token;
 
 }  // namespace weft::example
 
+// For one header each.
 namespace weft::example {
 
 namespace base_assert {

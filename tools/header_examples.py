@@ -8,9 +8,13 @@ be left with a value or an error, and is a coroutine where there is a co_await. 
 code that the reader thinks of. What else an example may use without declaring it is in
 tools/header_examples.hpp: stand-ins for the user's own code, for all examples or for those of one
 header. Headers in NOT_COMPILED are left out, each for the reason given. Exit: 0 clean, 1 faults.
+
+With --alone the example of each public header is compiled as a user would begin: with that header
+alone, the standard library, and of weft otherwise only what NEEDS names for it, with the reason.
 """
 
 import argparse
+import concurrent.futures
 import hashlib
 import os
 import re
@@ -28,6 +32,79 @@ NOT_COMPILED = {
     "weft/poll/poll_context.hpp": "two signatures, of which a user writes one",
     "weft/posix/detail/in_place.hpp": "of the layer's own",
     "weft/wheel/wheel_node.hpp": "three lines of three functions",
+}
+
+# {header: other headers that its example needs when it is compiled alone, and the reason}
+NEEDS = {
+    "weft/base/errc.hpp": ("weft/sync/channel.hpp", "a channel returns the error"),
+    "weft/context/fp_environment.hpp": (
+        "weft/context/context.hpp",
+        "what switches while the word is kept"),
+    "weft/coroutine/options.hpp": ("weft/coroutine/coroutine.hpp", "what the options are of"),
+    "weft/coroutine/shared_stack_group.hpp": (
+        "weft/coroutine/coroutine.hpp weft/fiber/fiber.hpp",
+        "what runs on the stack"),
+    "weft/future/async.hpp": ("weft/sched/pool.hpp", "an executor"),
+    "weft/future/future.hpp": (
+        "weft/future/promise.hpp weft/sched/loop.hpp",
+        "where futures come from; an executor"),
+    "weft/future/poll_event.hpp": ("weft/future/promise.hpp", "where futures come from"),
+    "weft/hook/hook.hpp": (
+        "weft/fiber/nursery.hpp weft/run/run.hpp",
+        "the fibers that make the calls"),
+    "weft/io/given_descriptors.hpp": ("weft/io/tcp_listener.hpp", "what adopts a descriptor"),
+    "weft/io/pipe.hpp": ("weft/io/standard_streams.hpp", "a descriptor to read"),
+    "weft/io/terminal.hpp": (
+        "weft/io/standard_streams.hpp weft/io/signal_set.hpp",
+        "a descriptor that is a terminal, and a signal that it sends"),
+    "weft/manager/managed_handle.hpp": ("weft/manager/task_manager.hpp", "what gives the handle"),
+    "weft/io/owned_number.hpp": ("weft/io/pipe.hpp", "what adopts a descriptor"),
+    "weft/io/passed_numbers.hpp": (
+        "weft/io/unix_stream.hpp weft/io/pipe.hpp",
+        "what passes a descriptor, and adopts it"),
+    "weft/io/relay.hpp": ("weft/io/tcp_stream.hpp", "what is relayed"),
+    "weft/io/resolver.hpp": ("weft/io/tcp_stream.hpp", "what connects by name"),
+    "weft/io/tcp_listener.hpp": ("weft/fiber/fiber.hpp", "a fiber for each client"),
+    "weft/manager/manager_errc.hpp": ("weft/manager/task_manager.hpp", "what returns the error"),
+    "weft/manager/suspension.hpp": ("weft/manager/task_manager.hpp", "what resumes"),
+    "weft/manager/task_manager.hpp": ("weft/sched/loop.hpp", "a scheduler"),
+    "weft/parallel/fork_join.hpp": (
+        "weft/sched/pool.hpp weft/task/schedule_on.hpp weft/task/sync_wait.hpp",
+        "a pool to run on"),
+    "weft/poll/boxed.hpp": ("weft/poll/poll_future.hpp", "what holds the pointer"),
+    "weft/poll/poll_task.hpp": ("weft/fiber/spawn.hpp", "a fiber as what is polled"),
+    "weft/sched/loop.hpp": ("weft/fiber/fiber.hpp", "what runs in the loop"),
+    "weft/sched/pool.hpp": ("weft/fiber/spawn.hpp", "what runs in the pool"),
+    "weft/sched/strand.hpp": (
+        "weft/fiber/fiber.hpp weft/task/schedule_on.hpp weft/sched/pool.hpp",
+        "what runs in the strand, and the pool below it"),
+    "weft/sched/timer.hpp": ("weft/sched/loop.hpp", "an executor"),
+    "weft/sched/virtual_loop.hpp": (
+        "weft/fiber/fiber.hpp weft/wait/sleep.hpp",
+        "what runs in the loop"),
+    "weft/sched/watchdog.hpp": ("weft/sched/loop.hpp", "what is watched"),
+    "weft/stack/stack.hpp": ("weft/stack/mapped_stack.hpp", "an allocator"),
+    "weft/stack/stack_allocator_ref.hpp": ("weft/stack/mapped_stack.hpp", "an allocator"),
+    "weft/stack/stack_pool.hpp": ("weft/coroutine/coroutine.hpp", "what takes a stack"),
+    "weft/stop/stop_callback.hpp": ("weft/sync/manual_reset_event.hpp", "what the stop sets"),
+    "weft/stop/stop_root.hpp": ("weft/stop/stop_callback.hpp", "what notices the stop"),
+    "weft/stop/stop_source.hpp": ("weft/stop/stop_callback.hpp", "what notices the stop"),
+    "weft/sync/wait_group.hpp": ("weft/fiber/spawn.hpp", "what is waited for"),
+    "weft/task/schedule_on.hpp": ("weft/sched/loop.hpp weft/sched/pool.hpp", "executors"),
+    "weft/task/task_handle.hpp": ("weft/wait/nursery.hpp", "what owns the task"),
+    "weft/task/when_all.hpp": ("weft/sync/channel.hpp", "an operation among the tasks"),
+    "weft/task/when_all_ready.hpp": ("weft/sync/channel.hpp", "an operation among the tasks"),
+    "weft/task/with_nursery.hpp": (
+        "weft/task/task_handle.hpp weft/io/tcp_listener.hpp",
+        "what is spawned, and for which clients"),
+    "weft/wait/await.hpp": (
+        "weft/sync/channel.hpp weft/task/sync_wait.hpp weft/task/task.hpp",
+        "what is awaited"),
+    "weft/wait/context_local.hpp": ("weft/fiber/fiber.hpp", "a flow that has a value"),
+    "weft/wait/nursery.hpp": (
+        "weft/fiber/nursery.hpp weft/task/task_handle.hpp",
+        "what is spawned"),
+    "weft/wait/timeout_scope.hpp": ("weft/base/result.hpp", "what the bounded function returns"),
 }
 
 # What a fragment may do that a program would not: leave what it made unused.
@@ -133,6 +210,70 @@ def unit(root):
                       *pieces]) + "\n"
 
 
+def closure(root, names):
+    """The headers of weft that are read where these are included."""
+    seen, left = set(), [*names]
+    while left:
+        name = left.pop()
+        if name not in seen and (root / name).is_file():
+            seen.add(name)
+            left += re.findall(r'^#include "(weft/[^"]+)"', (root / name).read_text(), re.MULTILINE)
+    return seen
+
+
+def alone_units(root):
+    """(header, translation unit) of each public header with examples."""
+    prelude = (root / PRELUDE).read_text()
+    common = [*re.findall(r"^#include <.*$", prelude, re.MULTILINE),
+              *re.findall(r"^namespace weft::example \{\n.*?^\}  // namespace weft::example$",
+                          prelude, re.MULTILINE | re.DOTALL)[:1]]
+    for path in sorted((root / "weft").rglob("*.hpp")):
+        name = str(path.relative_to(root))
+        found = list(examples(path.read_text()))
+        if not found or name in NOT_COMPILED or "detail" in path.parts:
+            continue
+        code = [line for start, lines in found for line in wrapped(name, start, lines)]
+        needs = NEEDS.get(name, ("",))[0].split()
+        if any("weft::task<anything>" in line for line in code):
+            needs.append("weft/task/task.hpp")  # a co_await stands in a coroutine
+        own = re.search(rf"^namespace {stand_ins(name)} \{{\n.*?^\}}(?!;)", prelude,
+                        re.MULTILINE | re.DOTALL)
+        own = own.group() if own else f"namespace {stand_ins(name)} {{}}"
+        yield name, "\n".join([*(f'#include "{header}"' for header in [name, *needs]), *common,
+                               f"namespace weft::example {{ {own} }}", *code]) + "\n"
+
+
+def faults_of(root, command, text):
+    """What the compiler says of a unit, as (place, message): of each error, or of all it says."""
+    done = subprocess.run([*command, f"-I{root}", "-x", "c++", "-"], input=text, cwd=root,
+                          capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    if done.returncode == 0:
+        return []
+    found = re.findall(r"^(\S+?:\d+):(?:\d+:)? (?:fatal )?error: (.*)$", done.stderr, re.MULTILINE)
+    return found or [("", done.stderr)]
+
+
+def alone(root, command):
+    """The faults of all units of alone_units, and their number."""
+    def faults_of_one(unit):
+        name, text = unit
+        key = hashlib.sha256("\0".join([*command, text]).encode())
+        for read in sorted(closure(root, re.findall(r'#include "(weft/[^"]+)"', text))):
+            key.update(f"\0{read}\0".encode() + (root / read).read_bytes())
+        passed = root / "build" / "tidy" / key.hexdigest()
+        if passed.exists():
+            return []
+        faults = faults_of(root, command, text)
+        if not faults:
+            passed.parent.mkdir(parents=True, exist_ok=True)
+            passed.touch()
+        return [(where, f"{what} ({name} alone)") for where, what in faults]
+
+    units = list(alone_units(root))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [fault for some in pool.map(faults_of_one, units) for fault in some], len(units)
+
+
 def remembered(root, command):
     """The file that is there if all this has compiled before: named for everything it reads."""
     key = hashlib.sha256("\0".join(command).encode())
@@ -148,22 +289,19 @@ def main():
                                         formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent,
                            help="the repository; by default the one this file stands in")
-    root = arguments.parse_args().root.resolve()
+    arguments.add_argument("--alone", action="store_true", help="each header's with it alone")
+    chosen = arguments.parse_args()
+    root = chosen.root.resolve()
     command = [*shlex.split(os.environ.get("CXX") or "g++"), *COMPILE]
-    text = unit(root)
-    count = text.count("namespace examples_of_")
-    passed = remembered(root, command)
-    faults = []
-    if not passed.exists():
-        done = subprocess.run([*command, f"-I{root}", "-x", "c++", "-"], input=text, cwd=root,
-                              capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
-        faults = re.findall(r"^(\S+?:\d+):(?:\d+:)? (?:fatal )?error: (.*)$", done.stderr,
-                            re.MULTILINE)
-        if done.returncode == 0:
+    if chosen.alone:
+        faults, count = alone(root, command)
+    else:
+        text = unit(root)
+        count = text.count("namespace examples_of_")
+        passed = remembered(root, command)
+        faults = [] if passed.exists() else faults_of(root, command, text)
+        if not faults:
             passed.touch()
-        elif not faults:
-            print(done.stderr)
-            return 1
     for where, what in dict.fromkeys(faults):
         print(f"{where}: {what}")
     print(f"examples: {len(faults) or 'no'} faults in {count}")

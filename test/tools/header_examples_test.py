@@ -12,7 +12,19 @@ PRELUDE = """#pragma once
 namespace weft { template <class T> struct task; }
 namespace weft::example {
 struct anything { anything() = default; template <class T> anything(T&&) {} };
-namespace layer_part { extern int given; }
+}  // namespace weft::example
+namespace weft::example {
+namespace layer_part {
+extern int given;
+}
+}
+"""
+OTHER = """// other: an example of its own:
+//
+//   weft::other();
+#pragma once
+namespace weft {
+void other();
 }
 """
 HEADER = """// part: what it is, and a picture:
@@ -31,26 +43,38 @@ void tell(int);
 
 
 class HeaderExamples(unittest.TestCase):
-    def run_on(self, *example):
-        """The exit status and the lines for a header with that example, from its line 5 on."""
+    def run_on(self, *example, options=()):
+        """The exit status and the lines for a header with that example, from its line 5 on; the
+        tree has another header, of which every example is compiled together with this one."""
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             for name, text in (("tools/header_examples.hpp", PRELUDE),
+                               ("weft/base/other.hpp", OTHER),
                                ("weft/layer/part.hpp",
                                 HEADER.format(example="\n".join(f"//   {e}" for e in example)))):
-                (root / name).parent.mkdir(parents=True)
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(text)
             done = subprocess.run([sys.executable, "-B", str(ROOT / "tools/header_examples.py"),
-                                   "--root", folder], capture_output=True, text=True)
+                                   "--root", folder, *options], capture_output=True, text=True)
             return done.returncode, (done.stdout + done.stderr).splitlines()
 
-    def passes(self, *example, count=1):
-        self.assertEqual(self.run_on(*example), (0, [f"examples: no faults in {count}"]))
+    def passes(self, *example, count=1, options=()):
+        self.assertEqual(self.run_on(*example, options=options),
+                         (0, [f"examples: no faults in {count + 1}"]))
 
     def refuses(self, what, *example):
         status, lines = self.run_on(*example)
         self.assertEqual(status, 1, lines)
         self.assertRegex(lines[0], what)
+
+    def test_what_another_header_declares_is_refused_alone(self):
+        self.passes("weft::other();", "weft::tell(1);")
+        status, lines = self.run_on("weft::other();", options=["--alone"])
+        self.assertEqual(status, 1, lines)
+        self.assertRegex(lines[0], r"^weft/layer/part.hpp:5: .*other.* \(weft/layer/part.hpp alone\)")
+
+    def test_alone_has_the_stand_ins_of_its_header(self):
+        self.passes("weft::tell(given);", options=["--alone"])
 
     def test_a_use_of_the_header_passes(self):
         self.passes("weft::tell(weft::answer(1));")
