@@ -43,8 +43,8 @@ public:
     void be_silent() { EXPECT_EQ(::listen(fd_, 100), 0); }
 
     // A descriptor connected to the server there; -1 if there is none.
-    detail::descriptor connected() const {
-        detail::descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    descriptor connected() const {
+        descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         sockaddr_in a = address();
         if (::connect(client.number(), reinterpret_cast<sockaddr*>(&a), sizeof a) == 0)
             return client;

@@ -13,7 +13,7 @@ class descriptor {
 public:
     explicit descriptor(int number) noexcept : number_(number) {}
     descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    detail::descriptor& operator=(descriptor&&) = delete;
+    descriptor& operator=(descriptor&&) = delete;
     ~descriptor() {
         if (number_ >= 0) ::close(number_);
     }
@@ -40,8 +40,8 @@ private:
     }
     explicit socket_pair(numbers n) noexcept : one_(n.of[0]), other_(n.of[1]) {}
 
-    detail::descriptor one_;
-    detail::descriptor other_;
+    descriptor one_;
+    descriptor other_;
 };
 
 }  // namespace weft::testing

@@ -55,7 +55,7 @@ weft::task<weft::duration> late(Make make) {
 template <class F>
 void in_virtual_time(F f) {
     weft::testing::virtual_loop l;
-    weft::fiber body(f, {.on = &l.loop()});
+    weft::fiber body(f, {.on = l.loop()});
     l.run();
 }
 

@@ -232,7 +232,7 @@ int weft_equal(weft_t a, weft_t b) { return a == b; }
 
 int weft_yield(void) {
     if (!this_fiber::exists()) {
-        spin_yield();
+        detail::spin_yield();
         return 0;
     }
     const shield s;
