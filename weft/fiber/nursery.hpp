@@ -93,6 +93,7 @@ private:
     bool given_away_ = false;
 };
 
+// A function is spawned as a fiber, with the options of a fiber.
 template <class F>
     requires std::invocable<F>
 struct spawn_options_for<F> {

@@ -72,9 +72,11 @@ private:
     bool given_away_ = false;
 };
 
+// Of a task in a nursery.
 struct task_options {
     scheduler_ref on = {};  // an executor or a pool; by default the caller's
 };
+// A task is spawned with its own.
 template <class T>
 struct spawn_options_for<task<T>> {
     using type = task_options;
