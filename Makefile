@@ -190,6 +190,7 @@ tidy:
 	@tools/spelling
 	@python3 tools/repeats.py
 	@python3 tools/header_examples.py
+	@python3 tools/header_examples.py --alone
 	@python3 tools/compiler_traps.py
 
 headers:

@@ -224,6 +224,10 @@ extern std::span<const std::byte> text;
 namespace io_relay {
 extern weft::tcp_stream client, server;
 }
+namespace io_transfer_result {
+extern weft::tcp_stream stream;
+extern std::span<const std::byte> bytes;
+}  // namespace io_transfer_result
 namespace io_stream_halves {
 extern weft::tcp_stream stream;
 extern std::span<const std::byte> answer;
@@ -281,8 +285,9 @@ namespace sched_watchdog {
 extern weft::loop loop;
 }
 namespace stop_stop_callback {
+extern weft::stop_token token;
 extern weft::manual_reset_event event;
-}
+}  // namespace stop_stop_callback
 namespace sync_auto_reset_event {
 extern std::queue<int> queue;
 extern int item;

@@ -11,6 +11,7 @@ header. Headers in NOT_COMPILED are left out, each for the reason given. Exit: 0
 
 With --alone the example of each public header is compiled as a user would begin: with that header
 alone, the standard library, and of weft otherwise only what NEEDS names for it, with the reason.
+From nothing that is about 150 s of one processor; what has passed is remembered in build/tidy.
 """
 
 import argparse
@@ -64,6 +65,7 @@ NEEDS = {
         "what passes a descriptor, and adopts it"),
     "weft/io/relay.hpp": ("weft/io/tcp_stream.hpp", "what is relayed"),
     "weft/io/resolver.hpp": ("weft/io/tcp_stream.hpp", "what connects by name"),
+    "weft/io/transfer_result.hpp": ("weft/io/tcp_stream.hpp", "what transfers"),
     "weft/io/tcp_listener.hpp": ("weft/fiber/fiber.hpp", "a fiber for each client"),
     "weft/manager/manager_errc.hpp": ("weft/manager/task_manager.hpp", "what returns the error"),
     "weft/manager/suspension.hpp": ("weft/manager/task_manager.hpp", "what resumes"),
@@ -89,7 +91,11 @@ NEEDS = {
     "weft/stop/stop_callback.hpp": ("weft/sync/manual_reset_event.hpp", "what the stop sets"),
     "weft/stop/stop_root.hpp": ("weft/stop/stop_callback.hpp", "what notices the stop"),
     "weft/stop/stop_source.hpp": ("weft/stop/stop_callback.hpp", "what notices the stop"),
+    "weft/sync/condition_variable_any.hpp": (
+        "weft/sync/shared_mutex.hpp",
+        "a lock that is none of mutex's"),
     "weft/sync/wait_group.hpp": ("weft/fiber/spawn.hpp", "what is waited for"),
+    "weft/task/elements_of.hpp": ("weft/task/generator.hpp", "what yields the elements"),
     "weft/task/schedule_on.hpp": ("weft/sched/loop.hpp weft/sched/pool.hpp", "executors"),
     "weft/task/task_handle.hpp": ("weft/wait/nursery.hpp", "what owns the task"),
     "weft/task/when_all.hpp": ("weft/sync/channel.hpp", "an operation among the tasks"),

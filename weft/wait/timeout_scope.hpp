@@ -17,6 +17,7 @@
 #include <source_location>
 
 #include "weft/wait/detail/thread_executor.hpp"
+#include "weft/wait/stopped.hpp"
 
 namespace weft {
 
