@@ -37,6 +37,7 @@ NOT_TOGETHER = {"weft/context/detail/switch_ucontext.hpp"}
 # Headers without a test of their own, and the reason.
 TESTED_ELSEWHERE = {
     "weft/sched/detail/schedule_inbox.hpp": "model/parking_test: with parking; pool_test goes through it",
+    "weft/sched/detail/pool_core.hpp": "pool_test: what a pool and its workers do",
     "weft/sched/detail/parking.hpp": "model/parking_test; pool_test goes through it",
     "weft/hook/detail/beside.hpp": "ending_waits_test: each kind of lock, in a fiber that is killed",
     "weft/hook/detail/bell.hpp": "model/bell_test; waits_test and pthread_storm_test wake through it",
@@ -440,13 +441,14 @@ def check_rooms(tree):
 
 
 NAMED = re.compile(r"^(?:\[\[\w+\]\] )?(?:class|struct|union|enum(?: class)?)\s+(?:\[\[\w+\]\]\s+|"
-                   r"alignas\([^)]*\)\s+|WEFT_\w+\s+)*(\w+)\b(?![^{]*;\s*(?://.*)?$)|"
+                   r"alignas\([^)]*\)\s+|WEFT_\w+\s+)*(\w+)\b(?!::|[^{]*;\s*(?://.*)?$)|"
                    r"^(?:using|concept) (\w+)\s*=|^inline constexpr .*?(\w+) = ")
 
 
 def names_outside_detail(lines):
     """(line number, name) of each type, alias and constant of namespace weft that `lines` define
-    at the start of a line, as clang-format sets what a namespace has."""
+    at the start of a line, as clang-format sets what a namespace has. `struct pool::core` is a name
+    of pool's."""
     spaces = []
     for number, line in enumerate(lines, 1):
         opens = re.match(r"(?:inline )?namespace ([\w:]*) ?\{", line)
