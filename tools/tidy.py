@@ -62,6 +62,7 @@ TESTED_ELSEWHERE = {
     "weft/io/detail/reserve_fd.hpp": "tcp_listener_test: no descriptors left",
     "weft/io/detail/child_start.hpp": "process_test, process_group_test, process_limits_test: each child",
     "weft/io/detail/stream_operations.hpp": "tcp_stream_test, with each driver",
+    "weft/io/tls/detail/tls_core.hpp": "tls_stream_test: what a tls_stream does",
     "weft/io/detail/driver_epoll.hpp": "io_driver_test has the contract for each driver",
     "weft/io/detail/driver_poll.hpp": "io_driver_test has the contract for each driver",
     "weft/io/driver_uring.hpp": "io_driver_test has the contract for each driver",
