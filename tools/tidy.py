@@ -73,6 +73,7 @@ TESTED_ELSEWHERE = {
     "weft/io/detail/socket.hpp": "tcp_listener_test: what cannot be opened or bound",
     "weft/io/stream.hpp": "tcp_stream_test, with each driver",
     "weft/base/detail/system_error.hpp": "one throw",
+    "weft/io/detail/uring_buffers.hpp": "borrowed_buffer_test, with io_uring",
     "weft/io/detail/uring_accepts.hpp": "accept_ahead_test, with io_uring",
     "weft/wait/when_any_result.hpp": "plain data; when_any_test and when_test have it",
     "weft/future/detail/future_core.hpp": "future_test: stops, chains, what is dropped",

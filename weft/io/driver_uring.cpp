@@ -17,7 +17,6 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 
 #include <liburing.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,17 +31,16 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 #include "weft/base/assert.hpp"
 #include "weft/base/detail/event_fd.hpp"
 #include "weft/base/detail/refusals.hpp"
-#include "weft/io/detail/buffer_pool.hpp"
 #include "weft/io/detail/descriptor.hpp"
 #include "weft/io/detail/io_request.hpp"
 #include "weft/io/detail/ring_endings.hpp"
 #include "weft/io/detail/uring_accepts.hpp"
+#include "weft/io/detail/uring_buffers.hpp"
 #include "weft/io/detail/wakeup_fd.hpp"
 
 namespace weft {
 namespace {
 
-using detail::buffer_pool;
 using detail::io_entry;
 using detail::io_request;
 using detail::prefetched_accepts;
@@ -110,7 +108,6 @@ public:
 private:
     static constexpr unsigned entries = 1024;
     static constexpr unsigned results = 8192;
-    static constexpr int lent_group = 0;
 
     ::io_uring_sqe& entry() noexcept;
     int probe() noexcept;
@@ -126,8 +123,6 @@ private:
     void collect() noexcept;
     void tell(std::uint64_t what, int n, unsigned flags) noexcept;
     void end_accepts() noexcept;
-    bool lends() noexcept;
-    static void lend(void* self, std::byte* slot, unsigned index) noexcept;
 
     ::io_uring ring_;
     bool open_ = false;
@@ -135,9 +130,7 @@ private:
     bool ends_all_ = false;  // one request ends all polls of a key
     detail::wakeup_fd wake_;
     detail::refusals refusals_;  // of the ring's calls
-    // The ring from which the system takes free buffers; written under the lock of the buffers.
-    ::io_uring_buf_ring* lent_ = nullptr;
-    bool lends_asked_ = false;
+    detail::uring_buffers lent_;
     // An eventfd, once a foreign loop sleeps on it: readable after a wake and after each result.
     // The ring's own descriptor does not wake its sleeper if results are delivered only when they
     // are asked for. The loop's thread reads it relaxed: that thread writes it.
@@ -191,12 +184,8 @@ driver_uring::~driver_uring() {
     // Done here, because the system would take its time. Not if the ring is full: another thread
     // than the ring's cannot make room.
     if (begun_ && endings_.count() <= ::io_uring_sq_space_left(&ring_)) release();
-    if (lent_ != nullptr) {
-        buffers().hand_to_nobody();
-        ::io_uring_unregister_buf_ring(&ring_, lent_group);
-    }
+    lent_.end(ring_);
     if (open_) ::io_uring_queue_exit(&ring_);
-    if (lent_ != nullptr) ::munmap(lent_, buffers().count() * sizeof(::io_uring_buf));
     if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0) ::close(fd);
 }
 
@@ -337,48 +326,13 @@ void driver_uring::end_accepts() noexcept {
     }
 }
 
-// Whether the system chooses a buffer when data has come. The buffers are given to it at the first
-// call of this. Not before Linux 5.19: there a receiver waits for readiness and makes the call.
-bool driver_uring::lends() noexcept {
-    if (std::exchange(lends_asked_, true)) [[likely]]
-        return lent_ != nullptr;
-    begin();
-    const unsigned count = buffers().count();
-    const std::size_t bytes = count * sizeof(::io_uring_buf);
-    void* const p =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return false;
-    ::io_uring_buf_reg r{};
-    r.ring_addr = reinterpret_cast<std::uintptr_t>(p);
-    r.ring_entries = count;
-    r.bgid = lent_group;
-    if (::io_uring_register_buf_ring(&ring_, &r, 0) == 0) {
-        lent_ = static_cast<::io_uring_buf_ring*>(p);
-        ::io_uring_buf_ring_init(lent_);
-        if (buffers().hand_to(lend, this)) return true;
-        ::io_uring_unregister_buf_ring(&ring_, lent_group);
-        lent_ = nullptr;
-    }
-    ::munmap(p, bytes);
-    return false;
-}
-
-void driver_uring::lend(void* self, std::byte* slot, unsigned index) noexcept {
-    auto& me = *static_cast<driver_uring*>(self);
-    const buffer_pool& b = me.buffers();
-    ::io_uring_buf_ring_add(me.lent_, slot, static_cast<unsigned>(b.bytes()),
-                            static_cast<unsigned short>(index), ::io_uring_buf_ring_mask(b.count()),
-                            0);
-    ::io_uring_buf_ring_advance(me.lent_, 1);
-}
-
 void driver_uring::submit(io_request& r) noexcept {
     if (r.what == io_request::accept && r.ahead != nullptr) {
         r.poll_first = false;
         return accepts_.wait(r);
     }
-    if (r.borrows && !lends()) r.poll_first = true;
     ::io_uring_sqe& s = entry();
+    if (r.borrows && !lent_.lends(ring_, buffers())) r.poll_first = true;
     const int number = r.of.entry().number;
     const auto bytes = static_cast<unsigned>(std::min<std::size_t>(r.bytes, 0x7fff'f000));
     switch (r.poll_first ? io_request::poll : r.what) {
@@ -387,7 +341,7 @@ void driver_uring::submit(io_request& r) noexcept {
             if (r.borrows) {
                 s.len = static_cast<unsigned>(buffers().bytes());
                 s.flags |= IOSQE_BUFFER_SELECT;
-                s.buf_group = lent_group;
+                s.buf_group = detail::uring_buffers::group;
                 s.ioprio |= IORING_RECVSEND_POLL_FIRST;  // waits without a buffer
             }
             break;
