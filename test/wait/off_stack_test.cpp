@@ -325,6 +325,15 @@ TEST(off_stack_death, a_wait_for_a_mutex_on_a_shared_stack) {
                  "a wait for something that lies on a shared stack: fiber [0-9]+ \"tenant\"");
 }
 
+TEST(off_stack_death, a_select_of_a_channel_on_a_shared_stack) {
+    if (!weft::testing::locals_lie_on_the_stack) GTEST_SKIP() << "locals are kept elsewhere";
+    EXPECT_DEATH(in_a_shared_fiber([] {
+                     weft::channel<int> c;
+                     weft::select(weft::on_recv(c, [](int) {}), weft::on_timeout(1ms, [] {}));
+                 }),
+                 "a select of a channel that lies on a shared stack: fiber [0-9]+ \"tenant\"");
+}
+
 TEST(off_stack_death, a_nursery_on_a_shared_stack) {
     if (!weft::testing::locals_lie_on_the_stack) GTEST_SKIP() << "locals are kept elsewhere";
     EXPECT_DEATH(in_a_shared_fiber([] {

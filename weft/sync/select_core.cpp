@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 
+#include "weft/wait/detail/off_stack.hpp"
 #include "weft/wait/wait_queue.hpp"
 
 namespace weft::detail {
@@ -59,6 +60,11 @@ std::size_t select_core::try_now() noexcept {
 
 bool select_core::start(waiter& w, bool can_end, void* operation,
                         waiter::cancel_fn cancel) noexcept {
+    // The wait is for a select, which off_stack.hpp has moved, so its channels are asked about
+    // here.
+    if (w.of != nullptr && w.of->shares_stack()) [[unlikely]]
+        for (const channel_core* c : channels_)
+            refuse_on_shared_stack(c, "a select of a channel that lies on a shared stack");
     wait_list woken;
     lock();
     chosen_ = attempt(woken);
