@@ -234,4 +234,14 @@ TEST(select_future_death, an_empty_future) {
         "use of a future that is empty \\(.*select_case_test\\.cpp:");
 }
 
+TEST(select_future_death, a_future_in_two_cases_of_a_select_that_waits) {
+    EXPECT_DEATH(
+        {
+            promise<int> p;
+            future<int> f = p.get_future();
+            weft::select(on_ready(f, does_nothing), on_ready(f, does_nothing));
+        },
+        "two wait for one future");
+}
+
 }  // namespace

@@ -130,6 +130,60 @@ TEST_P(select_fd, goes_on_waiting_if_another_reader_was_faster) {
     });
 }
 
+// One event, for two cases of each of two agents.
+TEST_P(select_fd, a_descriptor_may_be_in_several_cases_and_agents) {
+    run([] {
+        const event_count e;
+        const fd_watch w(e.number);
+        int to_read = 0, to_write = 0;
+        const auto counts = [](int& n) {
+            return [&n](result<fd_events> r) { n += r.has_value(); };
+        };
+        const auto body = [&] {
+            weft::select(on_ready(w, fd_events::read, counts(to_read)),
+                         on_ready(w, fd_events::read, counts(to_read)));
+        };
+        fiber first(body), second(body);
+        weft::this_fiber::sleep_for(1ms);
+        EXPECT_EQ(to_read, 0);
+        EXPECT_EQ(weft::select(on_ready(w, fd_events::read, counts(to_read)),
+                               on_ready(w, fd_events::write, counts(to_write))),
+                  1u);
+        e.write();
+        first.join();
+        second.join();
+        EXPECT_EQ(to_read, 2);
+        EXPECT_EQ(to_write, 1);
+    });
+}
+
+// Woken again and again, and each time another reader was faster.
+TEST_P(select_fd, a_duration_goes_on_while_others_are_faster) {
+    run([] {
+        const event_count e;
+        const fd_watch w(e.number);
+        bool over = false;
+        int reads = 0;
+        fiber reader([&] {
+            while (w.wait(fd_events::read)) reads += e.read();
+        });
+        weft::this_fiber::sleep_for(1ms);  // the reader is the first to be woken
+        fiber writer([&] {
+            for (; !over; weft::this_fiber::sleep_for(1ms)) e.write();
+        });
+        const weft::time_point begin = weft::steady_now();
+        EXPECT_EQ(
+            weft::select(on_ready(w, fd_events::read, no_event), weft::on_timeout(20ms, [] {})),
+            1u);
+        EXPECT_GE(weft::steady_now() - begin, 20ms);
+        over = true;
+        writer.join();
+        EXPECT_GE(reads, 1);
+        reader.request_stop();
+        reader.join();
+    });
+}
+
 TEST_P(select_fd, reports_what_cannot_be_waited_for) {
     run([] {
         std::error_code error;

@@ -288,6 +288,25 @@ TEST(select, does_not_touch_the_channel_after_an_immediate_send) {
     EXPECT_EQ(std::ranges::count(room, std::byte{0xff}), std::ssize(room));
 }
 
+TEST(select, has_up_to_64_cases_of_channels) {
+    std::array<weft::channel<int>, 64> all;
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        weft::loop l;
+        weft::fiber f(
+            [&] {
+                for (const std::size_t sent : {0u, 31u, 63u}) {
+                    weft::fiber sender([&] { EXPECT_TRUE(all[sent].send(7)); });
+                    EXPECT_EQ(
+                        weft::select(weft::on_recv(all[I], [](int n) { EXPECT_EQ(n, 7); })...),
+                        sent);
+                    sender.join();
+                }
+            },
+            {.on = l});
+        l.run();
+    }(std::make_index_sequence<64>());
+}
+
 // With several ready, each is taken about as often as any other, whatever its position.
 TEST(select, is_fair) {
     weft::channel<int> a(1), b(1), c(1), never_ready;

@@ -223,8 +223,8 @@ public:
     }
 
     // A future with the same outcome, if the outcome comes within the limit, which begins here.
-    // Otherwise this future
-    // is asked to stop; if the stop succeeds, the outcome is std::errc::timed_out.
+    // Otherwise this future is asked to stop; if the stop succeeds, the outcome is
+    // std::errc::timed_out.
     future with_timeout(time_limit limit,
                         std::source_location caller = std::source_location::current()) {
         return limited(limit.deadline_from(home(caller).now()), {}, caller);

@@ -7,8 +7,8 @@
 //                weft::on_recv(orders, [&](order o) { book.apply(o); }),
 //                weft::on_timeout(1s, [] { give_up(); }));
 //
-// Limits: one agent at a time waits for a future. The future outlives the select, and is not moved
-// meanwhile.
+// Limits: one agent at a time waits for a future, in one case of a select. The future outlives the
+// select, and is not moved meanwhile.
 #pragma once
 
 #include <concepts>

@@ -7,7 +7,7 @@
 // - on_closed(channel, f): the channel is closed, and all items in it have been received.
 // - on_ready(source, ..., f): a future has an outcome (weft/future/select_case.hpp), or a
 //   descriptor is ready (weft/io/select_case.hpp). It stays ready if another case is chosen.
-// - on_timeout(d, f): for the duration d no other case has happened.
+// - on_timeout(limit, f): no other case has happened within the time limit.
 // - on_stop(f): a stop was requested. Without on_stop, a select throws stopped.
 // - otherwise(f): no other case can happen at once. With otherwise, a select never waits.
 //
@@ -20,6 +20,9 @@
 //                weft::on_closed(orders, [&] { run = false; }),
 //                weft::on_timeout(100ms, [&] { book.flush(); }));
 //   std::size_t which = co_await weft::async_select(weft::on_recv(orders, on_order));
+//
+// Limits: at most 64 cases of channels. Several cases may have the same channel, or the same
+// descriptor, but not the same future.
 #pragma once
 
 #include <array>
@@ -141,6 +144,7 @@ class [[nodiscard]] select_operation {
     static_assert(how_many<beside::deadline> <= 1 && how_many<beside::stop> <= 1 &&
                       how_many<beside::otherwise> <= 1,
                   "a select has at most one on_timeout, one on_stop and one otherwise");
+    static_assert(node_count <= select_core::most, "a select has at most 64 cases of channels");
 
 public:
     static constexpr bool reports_stop = how_many<beside::stop> != 0;

@@ -35,8 +35,6 @@ bool select_core::may() const noexcept {
 // random state is the channel's and not the thread's, so that a run can be repeated.
 std::size_t select_core::attempt(wait_list& woken) noexcept {
     if (nodes_.empty()) return none;
-    constexpr std::size_t most = 64;
-    WEFT_ASSERT_AT(nodes_.size() <= most, "a select of more than 64 cases", unknown_caller);
     unsigned char order[most];
     for (std::size_t i = 0; i < nodes_.size(); ++i) order[i] = static_cast<unsigned char>(i);
     std::uint64_t lot = mixed(nodes_.front()->channel->next_lot());

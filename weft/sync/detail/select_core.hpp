@@ -38,6 +38,7 @@ public:
     select_core& operator=(const select_core&) = delete;
 
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
+    static constexpr std::size_t most = 64;  // so many nodes it can have
 
     // A hint: whether an attempt is worth the locks.
     bool may() const noexcept;
