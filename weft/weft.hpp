@@ -88,6 +88,7 @@
 #include "weft/poll/poll_task.hpp"
 #include "weft/poll/waker.hpp"
 #include "weft/run/run.hpp"
+#include "weft/run/run_scope.hpp"
 #include "weft/sched/blocking.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"

@@ -5,7 +5,7 @@
 //
 // Returns what the function returns, or the value of the awaitable, when it and all that it started
 // has ended. Throws what leaves it, and weft::stopped if it was stopped. A thread runs one loop at
-// a time.
+// a time. run_scope.hpp does the same for a block of code.
 //
 // Limit: a function that returns a task is refused by the compiler: pass the task, run(f()).
 #pragma once
