@@ -96,6 +96,7 @@ NEEDS = {
         "a lock that is none of mutex's"),
     "weft/sync/wait_group.hpp": ("weft/fiber/spawn.hpp", "what is waited for"),
     "weft/task/elements_of.hpp": ("weft/task/generator.hpp", "what yields the elements"),
+    "weft/task/event_source.hpp": ("weft/wait/await.hpp", "what waits without a task"),
     "weft/task/schedule_on.hpp": ("weft/sched/loop.hpp weft/sched/pool.hpp", "executors"),
     "weft/task/task_handle.hpp": ("weft/wait/nursery.hpp", "what owns the task"),
     "weft/task/when_all.hpp": ("weft/sync/channel.hpp", "an operation among the tasks"),
