@@ -11,6 +11,7 @@
 
 #include "weft/sync/channel.hpp"
 #include "weft/task/shared_task.hpp"
+#include "weft/task/sync_wait.hpp"  // its overload of await is not the one that run takes
 #include "weft/task/when_all.hpp"
 #include "weft/task/when_any.hpp"
 #include "weft/wait/sleep.hpp"

@@ -39,13 +39,14 @@ std::invoke_result_t<std::decay_t<F>> run(F&& f, fiber_options options = {}) {
     return value.take();
 }
 
-// The fiber awaits the object, which is moved from only if a co_await of it would move.
+// The fiber awaits the object itself, also a task, whichever other overloads of await are declared.
+// The object is moved from only if a co_await of it would move.
 template <class A>
     requires(operation<A> || awaitable<A>) && (!std::invocable<std::decay_t<A>>)
 auto run(A&& a, fiber_options options = {},
          std::source_location caller = std::source_location::current())
-    -> decltype(await(std::forward<A>(a), caller)) {
-    return run([&]() -> decltype(auto) { return await(std::forward<A>(a), caller); }, options);
+    -> decltype(await<A>(std::forward<A>(a), caller)) {
+    return run([&]() -> decltype(auto) { return await<A>(std::forward<A>(a), caller); }, options);
 }
 
 // For the message alone.
