@@ -87,7 +87,6 @@ namespace weft::example {
 struct job : weft::forward_node<> {
     void run();
 };
-extern weft::stop_token token;
 
 }  // namespace weft::example
 
@@ -283,6 +282,15 @@ void EXPECT_EQ(std::uint64_t, std::uint64_t);
 }  // namespace sched_virtual_loop
 namespace sched_watchdog {
 extern weft::loop loop;
+}
+namespace run_run_scope {
+int compute();
+}
+namespace stop_stop_node {
+extern weft::stop_token token;
+}
+namespace stop_stop_token {
+extern weft::stop_token token;
 }
 namespace stop_stop_callback {
 extern weft::stop_token token;

@@ -20,8 +20,8 @@ fail() {
 [ "$(id -u)" -eq 0 ] || skip "not root"
 command -v debootstrap >/dev/null || skip "debootstrap is not installed"
 grep -q '^VERSION_ID="12"' /etc/os-release || skip "not on Debian 12, whose mirror is used"
-mirror=$(grep -hEo 'https?://[^ ]*/debian\b' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-    head -n 1)
+mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | sed '/^#/d' |
+    grep -Eo 'https?://[^ ]*/debian\b' | head -n 1)
 
 top=$(mktemp -d)
 clean_up() {

@@ -16,10 +16,10 @@
 //   weft::time_point end = a.deadline_from(weft::steady_now());
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 
 #include "weft/base/clock.hpp"
+#include "weft/base/detail/min_max.hpp"
 
 namespace weft {
 
@@ -31,7 +31,8 @@ public:
         : time_limit(from_timeout(saturated(timeout))) {}
     template <class Duration>
     constexpr time_limit(std::chrono::time_point<clock, Duration> deadline) noexcept
-        : value_(std::max(saturated(deadline).time_since_epoch(), duration::zero()).count()) {}
+        : value_(detail::max_of(saturated(deadline).time_since_epoch(), duration::zero()).count()) {
+    }
     template <class Duration>
     time_limit(std::chrono::time_point<std::chrono::system_clock, Duration> deadline) noexcept
         : time_limit(from_timeout(from_now(saturated(deadline.time_since_epoch())))) {}
@@ -56,7 +57,8 @@ private:
     constexpr time_limit(encoded e) noexcept : value_(e.value) {}
 
     static constexpr encoded from_timeout(duration d) noexcept {
-        return {d == no_timeout ? no_timeout.count() : ~std::max(d, duration::zero()).count()};
+        return {d == no_timeout ? no_timeout.count()
+                                : ~detail::max_of(d, duration::zero()).count()};
     }
     // How far a time of the system clock is ahead.
     static duration from_now(duration since_epoch) noexcept {
