@@ -109,7 +109,6 @@ void serve_by_weft(int tell, weft::io_kind kind) {
                 weft::fiber([s = *std::move(s)]() mutable { answer(std::move(s)); }).detach();
         },
         {.on = l});
-    server.start();
     l.run();
 }
 

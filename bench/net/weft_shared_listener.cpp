@@ -61,7 +61,6 @@ void accept_all(const subject& of, weft::tcp_listener& from) {
                 weft::fiber([s = *std::move(s)]() mutable { echo(std::move(s)); }).detach();
         },
         {.on = l});
-    server.start();
     l.run();
 }
 

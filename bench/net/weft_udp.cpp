@@ -120,7 +120,6 @@ void serve_by_weft(int tell, weft::io_kind kind, const weft::udp_options& o) {
             echo_all(s);
         },
         {.on = l});
-    server.start();
     l.run();
 }
 
