@@ -169,7 +169,10 @@ TEST_P(select_fd, a_duration_goes_on_while_others_are_faster) {
         });
         weft::this_fiber::sleep_for(1ms);  // the reader is the first to be woken
         fiber writer([&] {
-            for (; !over; weft::this_fiber::sleep_for(1ms)) e.write();
+            while (!over) {
+                e.write();
+                weft::this_fiber::sleep_for(1ms);
+            }
         });
         const weft::time_point begin = weft::steady_now();
         EXPECT_EQ(

@@ -136,7 +136,10 @@ class [[nodiscard]] select_operation {
     static constexpr bool has_events = event_count != 0;
     // Without events a select is that of channels alone, and no larger.
     using core = std::conditional_t<has_events, select_event_core, select_core>;
-    struct no_events {};
+    // Clang looks up the operator where it is not used either.
+    struct no_events {
+        select_event*& operator[](std::size_t) noexcept;
+    };
     using event_array =
         std::conditional_t<has_events, std::array<select_event*, event_count>, no_events>;
     template <beside Kind>
