@@ -37,6 +37,11 @@ NOT_COMPILED = {
 
 # {header: other headers that its example needs when it is compiled alone, and the reason}
 NEEDS = {
+    "weft/stack/stack_pool_options.hpp": ("weft/stack/stack_pool.hpp", "the pool"),
+    "weft/wait/scheduler.hpp": (
+        "weft/fiber/fiber.hpp weft/sched/loop.hpp",
+        "what is started, and where"),
+    "weft/wait/sleep.hpp": ("weft/wait/await.hpp", "what waits in a fiber"),
     "weft/base/errc.hpp": ("weft/sync/channel.hpp", "a channel returns the error"),
     "weft/context/fp_environment.hpp": (
         "weft/context/context.hpp",
