@@ -26,8 +26,8 @@
 // operations may show on ARM and POWER); a failing compare_exchange_strong that reads an old value;
 // and anything that takes more deviations, threads or operations than the test allows.
 // Rules: a body is deterministic and makes what it shares; each thread has its own thread-locals of
-// base/detail/tls.hpp (thread_local.hpp), others are shared; a failed execution is abandoned as it is, and
-// its destructors do not run. One exploration at a time.
+// base/detail/tls.hpp (thread_local.hpp), others are shared; a failed execution is abandoned as it
+// is, and its destructors do not run. One exploration at a time.
 //
 //   const model::report r = model::explore([](model::execution& run) {
 //       weft::atomic<int> ready{0};

@@ -19,8 +19,8 @@
 //
 // Limits: a context belongs to one agent at a time. The switch does not touch thread-local state:
 // code that migrates an agent between threads must not carry thread-local addresses across the
-// switch (base/detail/tls.hpp). On the ucontext backend the floating-point environment always moves with
-// the agent.
+// switch (base/detail/tls.hpp). On the ucontext backend the floating-point environment always moves
+// with the agent.
 //
 //   weft::context here, there;
 //   weft::entry_point point{body, escaped, left};
