@@ -1,4 +1,6 @@
 // tls_operation: steps of OpenSSL, and waits for the socket between them.
+//
+// Model: none, what it shares is in tls_core.hpp, under that lock.
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
