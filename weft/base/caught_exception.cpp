@@ -13,8 +13,8 @@ extern const char weft_forced_unwind __asm__("_ZTIN10__cxxabiv115__forced_unwind
 namespace weft::detail {
 
 // An unwind of the unwinder's own is no exception of the runtime's: std::current_exception() has
-// nothing to say of it. A kill inside another handler is one (see unwind/detail/unwind.hpp), of that
-// type.
+// nothing to say of it. A kill inside another handler is one (see unwind/detail/unwind.hpp), of
+// that type.
 std::exception_ptr caught_exception() {
     std::exception_ptr e = std::current_exception();
     if (e == nullptr || static_cast<const void*>(abi::__cxa_current_exception_type()) ==

@@ -24,10 +24,10 @@
 // lambda's captures are not. Give a constructor to a type that is built inside a co_await: GCC 12
 // destroys the parts of an aggregate twice.
 //
-// Frames come from a per-thread cache (base/detail/block_cache.hpp); a coroutine whose first parameters
-// are (std::allocator_arg, a) takes its frame from `a`. Destroying a chain of suspended tasks takes
-// stack in proportion to its length. A kill of the fiber on whose stack a body runs unwinds the
-// body: the body's objects are destroyed, and the task never ends.
+// Frames come from a per-thread cache (base/detail/block_cache.hpp); a coroutine whose first
+// parameters are (std::allocator_arg, a) takes its frame from `a`. Destroying a chain of suspended
+// tasks takes stack in proportion to its length. A kill of the fiber on whose stack a body runs
+// unwinds the body: the body's objects are destroyed, and the task never ends.
 #pragma once
 
 #include <coroutine>
