@@ -9,6 +9,7 @@
 // The walks end with status 0 and a line if they passed all frames and ended where the coroutine
 // starts, and otherwise report the fault on standard error.
 #include <dlfcn.h>
+#include <ucontext.h>
 #include <unwind.h>
 
 #include <cstdint>
@@ -19,14 +20,6 @@
 
 #include "weft/context/context.hpp"
 #include "weft/coroutine/coroutine.hpp"
-
-#if __has_include(<libunwind.h>)
-#define UNW_LOCAL_ONLY
-#include <libunwind.h>
-#define HAS_LIBUNWIND 1
-#else
-#define HAS_LIBUNWIND 0
-#endif
 
 namespace {
 
@@ -67,37 +60,39 @@ int by_unwinder() {
     return end == _URC_END_OF_STACK ? judge(seen) : fail("the unwinder found no end of the stack");
 }
 
-#if HAS_LIBUNWIND
-#define TEXT_OF(x) #x
-#define NAME_OF(x) TEXT_OF(x)
-
+#ifdef __x86_64__
 template <class F>
 bool find(void* library, const char* name, F*& function) {
     function = reinterpret_cast<F*>(::dlsym(library, name));
     return function != nullptr;
 }
 
+// The four functions by the names that nongnu's library gives them for x86-64, since its header
+// cannot be installed beside the one of LLVM's libunwind, which libc++ asks for. A context is a
+// ucontext_t, a cursor 127 words, and register 16 the program counter.
 int by_libunwind() {
     void* library = ::dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return skipped;
-    decltype(unw_init_local)* init;
-    decltype(unw_step)* step;
-    decltype(unw_get_reg)* get;
-    int (*capture)(unw_context_t*);
-    if (!find(library, NAME_OF(unw_init_local), init) || !find(library, NAME_OF(unw_step), step) ||
-        !find(library, NAME_OF(unw_get_reg), get) || !find(library, "_Ux86_64_getcontext", capture))
-        return fail("libunwind has not the functions that its header names");
+    int (*capture)(ucontext_t*);
+    int (*init)(std::uint64_t* cursor, ucontext_t*);
+    int (*step)(std::uint64_t* cursor);
+    int (*get)(std::uint64_t* cursor, int which, std::uint64_t* to);
+    if (!find(library, "_Ux86_64_getcontext", capture) ||
+        !find(library, "_ULx86_64_init_local", init) || !find(library, "_ULx86_64_step", step) ||
+        !find(library, "_ULx86_64_get_reg", get))
+        return fail("libunwind has not the functions that its interface names");
 
-    unw_context_t here;
-    unw_cursor_t cursor;
+    ucontext_t here;
+    std::uint64_t cursor[128];
     frames seen;
-    if (capture(&here) != 0 || init(&cursor, &here) != 0) return fail("libunwind does not begin");
+    if (capture(&here) != 0 || init(cursor, &here) != 0) return fail("libunwind does not begin");
     int more = 1;
     while (more > 0 && seen.size() < 1000) {
-        unw_word_t pc = 0;
-        get(&cursor, UNW_REG_IP, &pc);
+        constexpr int program_counter = 16;
+        std::uint64_t pc = 0;
+        get(cursor, program_counter, &pc);
         if (pc != 0) seen.push_back(pc);
-        more = step(&cursor);
+        more = step(cursor);
     }
     return more == 0 ? judge(seen) : fail("libunwind ended with an error");
 }
