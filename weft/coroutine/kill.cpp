@@ -4,10 +4,21 @@
 #include <new>
 
 #include "weft/base/detail/line.hpp"
-#include "weft/coroutine/detail/life.hpp"
+#include "weft/coroutine/detail/resume.hpp"
+#include "weft/unwind/detail/unwind.hpp"
 
 namespace weft::detail {
 namespace {
+
+struct kill_request : pending_kill, unwinding {
+    control* victim = nullptr;
+    unsigned swallows = 0;
+    bool active = true;  // cleanups are running
+};
+
+// A body that swallows its kill this often would run forever: it is reported, and the program
+// aborts.
+constexpr unsigned swallow_limit = 1000;
 
 // The coroutine that unwinds runs here, or is lower in the chain of resumers. Its unwinding is a
 // base of its request.
@@ -45,8 +56,17 @@ void refused(unwinding& u, const char* why, void* pc) noexcept {
 
 void run_kill(on_top& request, control&, context*) { unwind(static_cast<kill_request&>(request)); }
 
+void unwind_again(control& c) {
+    kill_request& r = static_cast<kill_request&>(*c.killing);
+    if (r.active)
+        fail("yield in a destructor that runs because its coroutine is killed", c.info(), r.caller);
+    r.active = true;
+    unwind(r);
+}
+
 void kill_suspended(control& c, kill_request& r, std::source_location caller) {
     r.run = run_kill;
+    r.again = unwind_again;
     r.victim = &c;
     r.caller = caller;
     r.end = c.outermost(c.stack.top);
@@ -59,14 +79,6 @@ void kill_suspended(control& c, kill_request& r, std::source_location caller) {
 }
 
 }  // namespace
-
-void unwind_again(control& c) {
-    kill_request& r = *c.killing;
-    if (r.active)
-        fail("yield in a destructor that runs because its coroutine is killed", c.info(), r.caller);
-    r.active = true;
-    unwind(r);
-}
 
 bool kill(control* c, std::source_location caller) {
     if (c == nullptr) return false;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "weft/coroutine/detail/extras.hpp"
+#include "weft/coroutine/detail/kill.hpp"
 #include "weft/coroutine/detail/shared_slot.hpp"
 #include "weft/stack/growable_stack.hpp"
 #include "weft/stack/high_water.hpp"

@@ -4,19 +4,12 @@
 #include <new>
 #include <utility>
 
-#include "weft/coroutine/detail/entry.hpp"
-#include "weft/coroutine/detail/kill.hpp"
 #include "weft/coroutine/detail/overflow_report.hpp"
-#include "weft/coroutine/detail/shared_slot.hpp"
 #include "weft/stack/detail/asan_stack.hpp"
 #include "weft/stack/detail/near_stacks.hpp"
 #include "weft/stack/detail/valgrind.hpp"
 
 namespace weft::detail {
-
-on_top over{nullptr};
-on_top introduced{nullptr};
-on_top no_room{nullptr};
 
 namespace {
 
@@ -194,7 +187,7 @@ WEFT_NOINLINE void yield_rarely(thread_block& t, std::source_location caller) {
 }
 
 annotated_context& leave_rarely(control& c, thread_block& t) {
-    if (c.word.has(being_killed)) unwind_again(c);
+    if (c.word.has(being_killed)) c.killing->again(c);
     return c.word.has(on_shared_stack) ? leave_shared(c, t) : t.resumer;
 }
 
@@ -203,12 +196,12 @@ on_top* word_of_leaving(control& c) noexcept { return c.word.has(handed) ? &intr
 namespace {
 
 // An exception that left the body is thrown by the resume.
-WEFT_ALWAYS_INLINE control* pass_error(control* who) {
+WEFT_ALWAYS_INLINE control* pass_error(control* c) {
 #if WEFT_EXCEPTIONS
-    if (who->error) [[unlikely]]
-        std::rethrow_exception(std::exchange(who->error, nullptr));
+    if (c->error) [[unlikely]]
+        std::rethrow_exception(std::exchange(c->error, nullptr));
 #endif
-    return who;
+    return c;
 }
 
 // If there is no memory to copy out the live part that is on its stack, a coroutine keeps its
@@ -224,41 +217,41 @@ WEFT_ALWAYS_INLINE control* pass_error(control* who) {
     throw_no_stack(c);
 }
 
-WEFT_NOINLINE control* settle_rarely(control* who, void* word, int flags) {
+WEFT_NOINLINE control* settle_rarely(control* c, void* word, int flags) {
     if (word == &introduced) {
-        who->word.set(coroutine_state::suspended);  // I1
-        return who;
+        c->word.set(coroutine_state::suspended);  // I1
+        return c;
     }
     if (word == &no_room) [[unlikely]]
-        refuse_without_room(*who, flags);
-    who->retire();
+        refuse_without_room(*c, flags);
+    c->retire();
     if ((flags & on_shared_stack) == 0) {
-        valgrind_stack::end(who->stack);
-        unpoison_stack(who->stack);  // its first frame never returned
-        who->source.release(who->stack);
+        valgrind_stack::end(c->stack);
+        unpoison_stack(c->stack);  // its first frame never returned
+        c->source.release(c->stack);
     }
-    who->stack = {};
-    const bool killed = (flags & being_killed) != 0 && who->killing->unwound;
-    who->word.set_all(state_word::of(killed ? coroutine_state::killed : coroutine_state::done,
-                                     flags & ~(being_killed | handed)));  // I1
-    return pass_error(who);
+    c->stack = {};
+    const bool killed = (flags & being_killed) != 0 && c->killing->unwound;
+    c->word.set_all(state_word::of(killed ? coroutine_state::killed : coroutine_state::done,
+                                   flags & ~(being_killed | handed)));  // I1
+    return pass_error(c);
 }
 
 }  // namespace
 
 // A coroutine came back with a word: it was entered by switch_to, or it is done, or there was no
 // memory. Makes no call, except as its last step, as enter().
-WEFT_NOINLINE control* settle(control* who, void* word) {
-    const int flags = state_word::flags(who->word.load());
-    if ((flags & ~own_fp) != 0 || who->error) [[unlikely]]
-        return settle_rarely(who, word, flags);
-    who->retire();
-    valgrind_stack::end(who->stack);
-    if (!put_near(who->source, who->stack)) [[unlikely]]
-        return settle_rarely(who, word, flags);
-    who->stack.top = nullptr;                                         // I2
-    who->word.set_all(state_word::of(coroutine_state::done, flags));  // I1
-    return who;
+WEFT_NOINLINE control* settle(control* c, void* word) {
+    const int flags = state_word::flags(c->word.load());
+    if ((flags & ~own_fp) != 0 || c->error) [[unlikely]]
+        return settle_rarely(c, word, flags);
+    c->retire();
+    valgrind_stack::end(c->stack);
+    if (!put_near(c->source, c->stack)) [[unlikely]]
+        return settle_rarely(c, word, flags);
+    c->stack.top = nullptr;                                         // I2
+    c->word.set_all(state_word::of(coroutine_state::done, flags));  // I1
+    return c;
 }
 
 void run_on_top(control& self, void* word, context* from) {
@@ -296,7 +289,7 @@ void hand_over(control* to, std::source_location caller) {
     if (c == nullptr) fail("switch_to outside a coroutine", next.info(), caller);
     if (c->word.has(on_shared_stack) || next.word.has(on_shared_stack))
         fail("switch_to with a coroutine on a shared stack", next.info(), caller);
-    if (c->word.has(being_killed)) unwind_again(*c);
+    if (c->word.has(being_killed)) c->killing->again(*c);
     if (c->verbs->signature != next.verbs->signature)
         fail("switch_to a coroutine of another signature", next.info(), caller);
     hold(next, caller);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weft/base/detail/block_cache.hpp"
-#include "weft/coroutine/detail/entry.hpp"
+#include "weft/coroutine/detail/on_top.hpp"
 #include "weft/coroutine/detail/shared_seats.hpp"
 #include "weft/coroutine/detail/shared_slot.hpp"
 #include "weft/stack/default_stacks.hpp"

@@ -43,7 +43,7 @@ class shared_stack_group;
 namespace detail {
 
 struct control;
-struct kill_request;
+struct pending_kill;
 struct coroutine_extras;
 struct shared_slot;
 
@@ -82,7 +82,7 @@ struct alignas(cache_line_bytes) control : annotated_context {
     std::exception_ptr error;            // the body's exception, until the resumer takes it
     // A coroutine that is handed runs, and cannot be killed until it is neither.
     union {
-        kill_request* killing;     // being_killed: in the killer's frame
+        pending_kill* killing;     // being_killed: in the killer's frame
         fp_control fp_of_resumer;  // handed: of a chain that a coroutine without own_fp began
     };
 

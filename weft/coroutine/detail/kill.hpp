@@ -1,6 +1,6 @@
-// kill_request: how a suspended coroutine is made to unwind, and the possible outcomes.
+// kill: how a suspended coroutine is made to unwind, and the possible outcomes.
 //
-//   killer: kill(c) ---- resume with a kill_request -----> c's yield: request.run
+//   killer: kill(c) ---- resume with the request ------> c's yield: request.run
 //                                                             |
 //                                                          unwind()     cleanups, innermost first
 //                                                          /      \                              .
@@ -13,24 +13,13 @@
 // stack, which may be copied out meanwhile, the request is allocated.
 #pragma once
 
-#include "weft/coroutine/detail/resume.hpp"
-#include "weft/unwind/detail/unwind.hpp"
+#include <source_location>
+
+#include "weft/coroutine/detail/control.hpp"
 
 namespace weft::detail {
 
-struct kill_request : on_top, unwinding {
-    control* victim = nullptr;
-    std::source_location caller;  // of the kill, for messages
-    unsigned swallows = 0;
-    bool active = true;    // cleanups are running
-    bool unwound = false;  // the whole stack was unwound
-};
-
-// A body that swallows its kill this often would run forever: it is reported, and the program
-// aborts.
-inline constexpr unsigned swallow_limit = 1000;
-
-// Called at a yield of a coroutine that swallowed its kill.
-[[noreturn]] void unwind_again(control& c);
+// See coroutine::kill.
+bool kill(control* c, std::source_location caller);
 
 }  // namespace weft::detail

@@ -1,16 +1,13 @@
-// life: the operations on a coroutine that does not run: kill, destroy, move, trim, measure.
+// life: the operations on a coroutine that does not run, but for its kill: destroy, move, trim,
+// measure.
 #pragma once
 
 #include <cstddef>
-#include <source_location>
 
 #include "weft/coroutine/detail/control.hpp"
 #include "weft/coroutine/options.hpp"
 
 namespace weft::detail {
-
-// See coroutine::kill.
-bool kill(control* c, std::source_location caller);
 
 // All that destruction does except for releasing the block.
 void destroy_slowly(control* c);

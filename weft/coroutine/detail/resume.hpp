@@ -26,22 +26,11 @@
 
 #include "weft/context/fp_environment.hpp"
 #include "weft/coroutine/detail/control.hpp"
+#include "weft/coroutine/detail/on_top.hpp"
+#include "weft/coroutine/detail/shared_slot.hpp"
 #include "weft/coroutine/detail/thread_block.hpp"
 
 namespace weft::detail {
-
-// A request that comes with a resume: run(self) runs on top of the coroutine's stack, instead of or
-// before the return from its yield. The caller that makes the request keeps it alive.
-struct on_top {
-    void (*run)(on_top&, control& self, context* from);
-};
-
-// The words a coroutine leaves with: when it is done, and when it was entered by switch_to.
-extern on_top over;
-extern on_top introduced;
-// The word that a resume gets back if there is no memory to copy out the live part that is on the
-// coroutine's stack.
-extern on_top no_room;
 
 // How a coroutine is run, or left. On the first three no exception is in flight, on the first two
 // the thread itself is the resumer. shared_stack: the coroutine leaves one. tried: as rare,
@@ -74,15 +63,12 @@ control* resume_held(control* c);         // after try_hold
 control* resume_held_for_value(control* c);
 bool lift_exceptions(thread_block& t, exception_state& into) noexcept;
 void lower_exceptions(const exception_state& from) noexcept;
-annotated_context& enter_shared(control& c, thread_block& t);
-annotated_context& leave_shared(control& c, thread_block& t);
 annotated_context& leave_rarely(control& c, thread_block& t);
 on_top* word_of_leaving(control& c) noexcept;
 control* settle(control* who, void* word);  // word not null: releases the stack, throws the error
 // Takes words and not the arrival: an argument in memory would be written to the stack at every
 // arrival.
 void run_on_top(control& self, void* word, context* from);
-annotated_context& leave_shared_for_good(control& c, thread_block& t);
 void hand_over(control* next, std::source_location caller);
 // Suspends `outer`, which resumed the coroutine that runs here, directly or through others. All of
 // them stay as they are, and execution continues here when outer is resumed. On one thread. A kill

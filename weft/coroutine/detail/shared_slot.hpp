@@ -1,11 +1,16 @@
-// shared_slot: the record of one shared stack, and the functions that the core of the coroutine
-// layer calls for a coroutine on it.
+// shared_slot: the record of one shared stack, and what a resume and a yield call for a coroutine
+// on it.
 #pragma once
 
-#include "weft/coroutine/detail/resume.hpp"
-#include "weft/coroutine/shared_stack_group.hpp"
+#include <cstddef>
+#include <source_location>
+
+#include "weft/coroutine/detail/control.hpp"
+#include "weft/coroutine/detail/thread_block.hpp"
 
 namespace weft::detail {
+
+struct shared_group;
 
 // One shared stack.
 // Invariants:

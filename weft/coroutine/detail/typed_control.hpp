@@ -15,6 +15,7 @@
 #include "weft/base/detail/invoke.hpp"
 #include "weft/coroutine/detail/entry.hpp"
 #include "weft/coroutine/detail/extras.hpp"
+#include "weft/coroutine/detail/kill.hpp"
 #include "weft/coroutine/detail/life.hpp"
 #include "weft/coroutine/detail/resume.hpp"
 #include "weft/coroutine/detail/shared_slot.hpp"
