@@ -7,12 +7,10 @@
 #include "weft/base/assert.hpp"
 #include "weft/unwind/detail/unwind_rules.hpp"
 #include "weft/unwind/detail/unwind_steps.hpp"
-#include "weft/unwind/fast_unwind/fast_unwind.hpp"
 
 // A program may have no unwinder and no C++ runtime at all.
 #pragma weak _Unwind_ForcedUnwind
 #pragma weak _Unwind_Backtrace
-#pragma weak _Unwind_Resume
 #pragma weak _Unwind_GetCFA
 #pragma weak _Unwind_GetIP
 
@@ -28,9 +26,6 @@ struct weft_eh_globals {
                                                 void (*destroy)(void*)) noexcept;
 extern const char weft_forced_unwind_type __asm__("_ZTIN10__cxxabiv115__forced_unwindE")
     __attribute__((weak));
-// Defined where weft::fast_unwind is linked.
-[[gnu::weak]] extern bool weft_fast_unwind_enabled;
-[[gnu::weak]] extern void weft_fast_unwind_stub() noexcept;
 #if WEFT_ASAN
 void __asan_handle_no_return();
 #endif
@@ -124,21 +119,6 @@ const char* function_at(void* pc) noexcept {
 }
 
 }  // namespace weft::detail
-
-namespace weft::fast_unwind {
-
-bool linked() noexcept {
-    return &weft_fast_unwind_stub != nullptr &&
-           reinterpret_cast<void (*)()>(&_Unwind_Resume) == &weft_fast_unwind_stub;
-}
-
-void enable(bool on) noexcept {
-    // Relaxed: it guards nothing.
-    if (&weft_fast_unwind_enabled != nullptr)
-        __atomic_store_n(&weft_fast_unwind_enabled, on, __ATOMIC_RELAXED);
-}
-
-}  // namespace weft::fast_unwind
 
 using namespace weft::detail;
 
