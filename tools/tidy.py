@@ -2,6 +2,7 @@
 """Refuses what the house does not allow, one line per fault, `path:line: what and why`:
 
   layers    an #include that points against the weft_layer() lines of CMakeLists.txt
+  cycles    parts of a layer that include each other, a part being a header and its source
   headers   a header that does not compile alone, or not with all the others
   lines     a header that costs more preprocessed lines than tools/header_lines.txt allows
   tests     a header weft/<layer>/<x>.hpp without test/<layer>/<x>_test.cpp
@@ -100,6 +101,7 @@ TESTED_ELSEWHERE = {
     "weft/coroutine/detail/extras.hpp": "life_test has private data, coroutine_test names",
     "weft/coroutine/options.hpp": "an aggregate; each member in coroutine_test or its own part's",
     "weft/unwind/detail/rule_table.hpp": "unwind_rules_test; model/rule_table_test",
+    "weft/coroutine/detail/on_top.hpp": "kill_test, switch_to_test and shared_stack_group_test see each word",
     "weft/coroutine/detail/shared_seats.hpp": "shared_stack_group_test; model/shared_seats_test",
     "weft/coroutine/detail/shared_slot.hpp": "shared_stack_group_test",
     "weft/coroutine/detail/state_word.hpp": "coroutine_test has the states, migration_test the races",
@@ -187,6 +189,22 @@ OUTSIDE_DETAIL = {
 }
 
 # What the umbrella weft/weft.hpp leaves out: a layer, or a header; and the reason.
+# Layers in which some parts include each other, a part being a header and its source: as many
+# groups of such parts as are named here. In every other layer the arrows run one way.
+BOTH_WAYS = {
+    "base": 1,     # assert, line
+    "stop": 1,     # the token, the source and the core between them
+    "stack": 1,    # the pool and its threads' caches
+    "unwind": 1,   # the unwinding and its steps
+    "wait": 1,     # flow, waiter, nursery_block, thread_executor
+    "future": 1,   # one source and many
+    "sched": 1,    # the pool and its workers
+    "manager": 1,  # the tasks and their table
+    "io": 4,       # descriptors and drivers; files and streams; the resolver; TLS
+    "hook": 2,     # the calls and what they share
+    "posix": 1,    # libco: a routine and its thread
+}
+
 UMBRELLA = "weft/weft.hpp"
 NOT_IN_UMBRELLA = {
     "weft/hook": "hooks are chosen by themselves, and are not in weft::weft",
@@ -302,6 +320,43 @@ def check_layers(tree, may):
                 pass  # its users have it without the rest of weft
             elif quote == '"':
                 tree.fault(path, number, f'"{target}": weft includes are spelt "weft/<layer>/..."')
+
+
+def check_cycles(tree):
+    """A part of a layer is a header and the source of its name: what it includes may not include
+    it."""
+    def part(path):
+        return Path(str(path.with_suffix("")).replace("/detail/", "/"))
+
+    needs = {}
+    for path in tree.files("weft", suffixes={".hpp", ".cpp", ".h"}):
+        its = needs.setdefault(part(path), set())
+        for line in tree.lines(path):
+            found = INCLUDE.match(line)
+            if found and found.group(2).split("/")[:2] == list(path.parts[:2]):
+                its.add(part(Path(found.group(2))))
+
+    def reached(start):
+        seen, left = set(), [start]
+        while left:
+            for other in needs.get(left.pop(), ()):
+                if other not in seen:
+                    seen.add(other)
+                    left.append(other)
+        return seen
+
+    reach = {one: reached(one) for one in needs}
+    groups = {}
+    for one in sorted(needs):
+        if one in reach[one]:
+            group = frozenset(other for other in reach[one] if one in reach.get(other, ())) | {one}
+            groups.setdefault(one.parts[1], set()).add(group)
+    groups = {layer: sorted(sorted(map(str, group)) for group in its if len(group) > 1)
+              for layer, its in groups.items()}
+    for layer, its in groups.items():
+        if len(its) > BOTH_WAYS.get(layer, 0):
+            for group in its:
+                tree.fault(group[0], 1, f"includes and is included by {', '.join(group[1:])}")
 
 
 def closure(tree, path, seen):
@@ -616,6 +671,7 @@ def main():
     tree = Tree(root)
     may = read_layers(tree)
     check_layers(tree, may)
+    check_cycles(tree)
     check_headers(tree)
     check_header_lines(tree)
     check_tests(tree)

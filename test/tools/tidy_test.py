@@ -98,6 +98,14 @@ class Tidy(unittest.TestCase):
                      "weft/bottom/line.cpp:1: layer bottom may not include top",
                      'weft/bottom/line.h:1: "more.h"')
 
+    def test_parts_that_include_each_other_are_refused(self):
+        self.refuses({"weft/middle/keeper.hpp": '#pragma once\n#include "weft/middle/pool.hpp"\n'
+                                                "struct keeper {\n    pool p;\n};\n",
+                      "weft/weft.hpp": CLEAN["weft/weft.hpp"] + '#include "weft/middle/keeper.hpp"\n',
+                      "weft/middle/pool.cpp": '#include "weft/middle/keeper.hpp"\n',
+                      "test/middle/keeper_test.cpp": ""},
+                     "weft/middle/keeper:1: includes and is included by weft/middle/pool")
+
     def test_a_folder_without_a_layer_is_refused(self):
         self.refuses({"weft/extra/x.cpp": ""}, "weft/extra/x.cpp:1: no weft_layer(extra)")
 
