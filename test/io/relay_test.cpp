@@ -258,4 +258,12 @@ TEST_P(a_relay, lets_others_run_and_leaves_no_descriptor) {
     });
 }
 
+TEST(relayed, moves_its_rest_out_where_it_is_not_needed_any_more) {
+    relayed r(2, std::vector<std::byte>(100), std::make_error_code(std::errc::broken_pipe));
+    const std::byte* const at = r.rest().data();
+    const std::vector<std::byte> rest = std::move(r).rest();
+    EXPECT_EQ(rest.size(), 100u);
+    EXPECT_EQ(rest.data(), at);
+}
+
 }  // namespace

@@ -30,7 +30,7 @@ using weft::detail::io_request;
 class fd_wait final : public weft::detail::io_operation {
 public:
     fd_wait(detail::descriptor_ref of, bool reads, time_point deadline) noexcept
-        : io_operation(request(of, reads), 1, duration::max(), "a descriptor") {
+        : io_operation(request(of, reads), 1, no_timeout, "a descriptor") {
         set_deadline(deadline);
     }
     int take(const waiter* w, wait_status how) const noexcept {

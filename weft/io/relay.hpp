@@ -42,7 +42,8 @@ public:
     explicit operator bool() const noexcept { return !error_; }
     std::uint64_t bytes() const noexcept { return bytes_; }  // received by `to`
     // Taken from `from` and not sent; only with an error.
-    const std::vector<std::byte>& rest() const noexcept { return rest_; }
+    const std::vector<std::byte>& rest() const& noexcept { return rest_; }
+    std::vector<std::byte> rest() && noexcept { return std::move(rest_); }
     // A zero code: all that was asked for was received, or `from` has ended.
     std::error_code error() const noexcept { return error_; }
     // bytes(); throws the error as std::system_error.

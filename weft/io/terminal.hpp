@@ -74,6 +74,7 @@ private:
     std::unique_ptr<detail::kept_modes> kept_;
 };
 
+// The size of a terminal, in characters.
 struct terminal_size {
     unsigned columns = 0;  // zero: not known
     unsigned rows = 0;
@@ -86,9 +87,11 @@ result<terminal_size> size_of_terminal(int number) noexcept;
 // The processes of the terminal get SIGWINCH, if the size differs from before.
 result<void> resize_terminal(int number, terminal_size) noexcept;
 
+// How a serial line guards its bytes and its flow, and its options.
 enum class serial_parity { none, even, odd };
 enum class serial_flow { none, hardware, software };  // hardware: RTS and CTS
 
+// The options of a serial line: by default 115 200 bits a second, 8N1.
 struct serial_options {
     unsigned baud = 115200;
     unsigned data_bits = 8;  // 5 to 8

@@ -41,7 +41,8 @@ private:
     bool begin(::io_uring& ring, buffer_pool& pool) noexcept;
     static void lend(void* self, std::byte* slot, unsigned index) noexcept;
 
-    ::io_uring_buf_ring* lent_ = nullptr;  // written under the lock of the pool
+    // What it points to is written under the lock of the pool.
+    ::io_uring_buf_ring* lent_ = nullptr;
     buffer_pool* pool_ = nullptr;
     std::size_t mapped_bytes_ = 0;
     bool asked_ = false;
