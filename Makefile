@@ -74,7 +74,7 @@ test-clients:
 # build is left out. Nothing of them is fetched, and nothing written there.
 bench:
 	@tools/bootstrap bench
-	$(CONFIGURE_QUIETLY) release -DWEFT_PEERS=$(abspath $(PEERS))
+	$(if $(PEERS),$(CONFIGURE),$(CONFIGURE_QUIETLY)) release -DWEFT_PEERS=$(abspath $(PEERS))
 	$(BUILD) release --target weft_bench
 	python3 tools/bench_report.py $(COMPARISON)
 	@if [ -z "$(PEERS)" ]; then \

@@ -265,11 +265,19 @@ def faults_of(root, command, text):
     return found or [("", done.stderr)]
 
 
+def identity(command):
+    """What tells one compiler and its options from another."""
+    version = subprocess.run([command[0], "--version"], capture_output=True, text=True).stdout
+    return "\0".join([*command, version])
+
+
 def alone(root, command):
     """The faults of all units of alone_units, and their number."""
+    compiler = identity(command)
+
     def faults_of_one(unit):
         name, text = unit
-        key = hashlib.sha256("\0".join([*command, text]).encode())
+        key = hashlib.sha256("\0".join([compiler, text]).encode())
         for read in sorted(closure(root, re.findall(r'#include "(weft/[^"]+)"', text))):
             key.update(f"\0{read}\0".encode() + (root / read).read_bytes())
         passed = root / "build" / "tidy" / key.hexdigest()
@@ -288,7 +296,7 @@ def alone(root, command):
 
 def remembered(root, command):
     """The file that is there if all this has compiled before: named for everything it reads."""
-    key = hashlib.sha256("\0".join(command).encode())
+    key = hashlib.sha256(identity(command).encode())
     for path in [*sorted((root / "weft").rglob("*.hpp")), root / PRELUDE, Path(__file__)]:
         key.update(f"\0{path}\0".encode() + path.read_bytes())
     folder = root / "build" / "tidy"

@@ -208,6 +208,19 @@ class Tidy(unittest.TestCase):
         self.refuses({**self.INSIDE, "weft/top/detail/part.hpp": text},
                      "weft/top/detail/part.hpp:4: part is not for users")
 
+    def test_a_name_after_a_short_namespace_without_a_comment_at_its_end_is_refused(self):
+        text = ("#pragma once\nnamespace weft {\nnamespace detail {\nstruct inner {\n"
+                "    int a;\n};\n}\nstruct part {};\n}\n")
+        self.refuses({**self.INSIDE, "weft/top/detail/part.hpp": text},
+                     "weft/top/detail/part.hpp:8: part is not for users")
+
+    def test_a_header_of_the_budget_that_is_not_there_is_refused(self):
+        version = subprocess.run(["g++", "-dumpversion"], capture_output=True, text=True).stdout
+        if not version.startswith("12"):
+            self.skipTest("not GCC 12, which the budget is for")
+        self.refuses({"tools/header_lines.txt": "weft/top/gone.hpp 100\n"},
+                     "tools/header_lines.txt:1: weft/top/gone.hpp cannot be preprocessed")
+
     def test_a_public_name_without_a_comment_is_refused(self):
         text = ("// top: said in the head.\n#pragma once\nnamespace weft {\nclass top {};\n"
                 "// One.\ntemplate <class T>\nstruct one {};\n\nenum class two { a };  // two\n"
