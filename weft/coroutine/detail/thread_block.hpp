@@ -21,8 +21,8 @@
 
 #include <cstdint>
 
+#include "weft/base/detail/exception_state.hpp"
 #include "weft/base/detail/tls.hpp"
-#include "weft/context/detail/exception_state.hpp"
 #include "weft/coroutine/detail/control.hpp"
 
 namespace weft::detail {

@@ -1,4 +1,4 @@
-#include "weft/context/detail/exception_state.hpp"
+#include "weft/base/detail/exception_state.hpp"
 
 #include "weft/base/platform.hpp"
 

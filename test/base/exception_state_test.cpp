@@ -1,5 +1,5 @@
 // The laws of the words themselves. What they mean for coroutines: test/coroutine/exceptions_test.
-#include "weft/context/detail/exception_state.hpp"
+#include "weft/base/detail/exception_state.hpp"
 
 #include <gtest/gtest.h>
 
