@@ -61,6 +61,19 @@ TEST(exception_state, counts_uncaught_exceptions) {
     EXPECT_EQ(uncaught, 1u);
 }
 
+TEST(exception_state, is_put_aside_for_the_length_of_a_block) {
+    try {
+        throw 1;
+    } catch (int) {
+        {
+            const exceptions_aside own;
+            EXPECT_EQ(std::current_exception(), nullptr);
+            EXPECT_EQ(thread_exception_state().bits(), 0u);
+        }
+        EXPECT_THROW(throw, int);
+    }
+}
+
 TEST(exception_state, can_be_taken_and_restored) {
     try {
         throw std::string("first");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -128,6 +129,31 @@ TEST(thread_executor, a_stop_from_another_thread_ends_a_wait) {
     stopped_one.join();
     EXPECT_EQ(seen, stop_reason::shutdown);
     EXPECT_FALSE(g.anybody_waits());
+}
+
+task<> counts_exceptions_after_a_wait(int& uncaught) {
+    co_await sleep_for(1ms);
+    uncaught = std::uncaught_exceptions();
+}
+
+TEST(thread_executor, runs_nothing_among_the_exceptions_of_its_thread) {
+    int uncaught = -1;
+    struct waits_at_its_end {
+        int& uncaught;
+        ~waits_at_its_end() {
+            sync_wait(counts_exceptions_after_a_wait(uncaught));
+            EXPECT_EQ(std::uncaught_exceptions(), 1);
+        }
+    };
+    try {
+        const waits_at_its_end here{uncaught};
+        throw 7;
+    } catch (int) {
+        sync_wait(sleep_for(1ms));
+        EXPECT_THROW(throw, int);
+    }
+    EXPECT_EQ(uncaught, 0);
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
 }
 
 TEST(thread_executor, wakes_alternate_between_threads) {

@@ -41,6 +41,7 @@ public:
 
     // Runs the loop until nothing is live in it. This is a wait of the flow, so that a stop finds
     // it and is passed on. A deadline would be a timer, which is a reason for run() to last.
+    void join() { join(caller_); }
     void join(std::source_location caller) {
         const time_point limit = deadline;
         set_deadline(never);
@@ -86,6 +87,7 @@ private:
 
     private:
         scope_flow& flow_;
+        const exceptions_aside own_;
     };
     class registered {
     public:
@@ -168,7 +170,7 @@ run_scope::~run_scope() {
         fail("a run_scope is destroyed by another than the thread that made it", main_.info(),
              unknown_caller);
     if (std::uncaught_exceptions() != exceptions_before_) loop_.request_stop();
-    main_.join(std::source_location::current());
+    main_.join();
     main_.leave();
 }
 

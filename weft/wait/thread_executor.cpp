@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "weft/base/detail/exception_state.hpp"
 #include "weft/base/detail/spin_wait.hpp"
 #include "weft/base/platform.hpp"
 
@@ -86,6 +87,7 @@ void thread_executor::come_back(frame* f) noexcept {
 // Runs what is posted until the thread's own waiter has run.
 void thread_executor::suspend(flow& f) {
     thread_executor& self = of(f);
+    const exceptions_aside own;
     while (!self.back_) {
         self.fire_due();  // in each iteration: the queue may never run empty
         if (runnable* r = self.take()) run_turn(self, r->handle, r->of != &f ? r->of : nullptr);

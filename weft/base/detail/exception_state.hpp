@@ -44,4 +44,17 @@ struct exception_state {
 // The calling thread's state. The address is the thread's: it must not be kept across a suspension.
 exception_state& thread_exception_state() noexcept;
 
+// For a thread that waits and meanwhile runs what is not a part of it: its exceptions are put aside
+// until the end of the block.
+class exceptions_aside {
+public:
+    exceptions_aside() noexcept : own_(thread_exception_state().take()) {}
+    exceptions_aside(const exceptions_aside&) = delete;
+    exceptions_aside& operator=(const exceptions_aside&) = delete;
+    ~exceptions_aside() { thread_exception_state() = own_; }
+
+private:
+    const exception_state own_;
+};
+
 }  // namespace weft::detail
