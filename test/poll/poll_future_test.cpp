@@ -229,6 +229,19 @@ TEST(poll_future, reports_abandonment_in_a_result) {
     EXPECT_EQ(f.take().error(), weft::errc::broken_promise);
 }
 
+TEST(poll_future, reports_abandonment_in_a_result_of_std_errc_alone) {
+    using of_std = weft::result<int, std::errc>;
+    struct never_says {
+        void operator()(poll_future<of_std>&, poll_context<never_says>&) {}
+    };
+    poll_future<of_std> f;
+    {
+        poll_context<never_says> c;
+        f.poll(c);
+    }
+    EXPECT_EQ(f.take().error(), std::errc::broken_pipe);
+}
+
 TEST(poll_future, of_void_does_not_complete_from_an_earlier_taken_value) {
     struct never_says {
         void operator()(poll_future<>&, poll_context<never_says>&) {}

@@ -30,8 +30,8 @@
 // An await or take() takes the value once; the future may then be polled or set for the next value.
 // At most one waiter awaits a poll_future at a time. A stop ends the wait and leaves the future
 // unchanged. If T is a result that can hold a std::errc, the result carries a stop
-// (operation_canceled) and the end of the context without a value (errc::broken_promise); for other
-// types they are thrown.
+// (operation_canceled) and the end of the context without a value (errc::broken_promise, or
+// std::errc::broken_pipe where it can hold no errc of weft's); for other types they are thrown.
 //
 // Limits: any thread may call set() and wake(), one at a time; all else is for the owner. A
 // poll_future outlives the code that sets it, and does not move. A function that takes an operation

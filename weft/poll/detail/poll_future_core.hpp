@@ -93,6 +93,8 @@ template <class T, class Why>
 T nothing_came_of_it(Why why) {
     if constexpr (tells_errors<T, Why>)
         return failure(why);
+    else if constexpr (tells_errors<T>)  // a code of weft's, which such a result cannot have
+        return failure(std::errc::broken_pipe);
     else
         throw_error(make_error_code(why));
 }
