@@ -156,6 +156,22 @@ TEST(run, returns_when_all_that_a_task_started_is_done) {
     EXPECT_TRUE(ended);
 }
 
+// A run() of a user's, for a class of its own and for one of weft's.
+namespace user {
+struct engine {};
+template <class T>
+int run(T&&) {
+    return 7;
+}
+int runs_a_channel(channel<int>& c) { return run(c); }
+}  // namespace user
+
+TEST(run, does_not_compete_with_a_run_of_the_users) {
+    channel<int> c(1);
+    EXPECT_EQ(user::runs_a_channel(c), 7);
+    EXPECT_EQ(run(user::engine()), 7);
+}
+
 TEST(run, passes_its_callers_line_to_the_await) {
     EXPECT_DEATH(run(when_any(std::vector<task<int>>())),
                  "when_any of an empty range \\(.*run_test\\.cpp:");

@@ -45,13 +45,22 @@ template <class A>
     requires(operation<A> || awaitable<A>) && (!std::invocable<std::decay_t<A>>)
 auto run(A&& a, fiber_options options = {},
          std::source_location caller = std::source_location::current())
-    -> decltype(await<A>(std::forward<A>(a), caller)) {
-    return run([&]() -> decltype(auto) { return await<A>(std::forward<A>(a), caller); }, options);
+    -> decltype(weft::await<A>(std::forward<A>(a), caller)) {
+    return run([&]() -> decltype(auto) { return weft::await<A>(std::forward<A>(a), caller); },
+               options);
 }
+
+namespace detail {
+// A function with parameters, or something that is no object of a class. Another object may be
+// meant for a run() of the user's, which this one must not compete with.
+template <class X>
+concept not_to_be_run = !std::is_class_v<X> || requires { &X::operator(); };
+}  // namespace detail
 
 // For the message alone.
 template <class X>
-    requires(!std::invocable<std::decay_t<X>> && !operation<X> && !awaitable<X>)
+    requires(!std::invocable<std::decay_t<X>> && !operation<X> && !awaitable<X> &&
+             detail::not_to_be_run<std::decay_t<X>>)
 void run(X&&, fiber_options = {}) {
     static_assert(std::invocable<std::decay_t<X>>,
                   "run takes a function without parameters, or an awaitable such as a task");
