@@ -122,7 +122,7 @@ void of_a_fiber() {
     waits_3_ms("sleep_for", [] { weft::this_fiber::sleep_for(3ms); });
     waits_3_ms("sleep_until", [] { weft::this_fiber::sleep_until(weft::now() + 3ms); });
     waits_3_ms("try_lock_for", [&] { expect(!held.try_lock_for(3ms), "it is held"); });
-    waits_3_ms("recv_for", [&] { expect(!silent.recv(3ms), "nobody sends"); });
+    waits_3_ms("recv", [&] { expect(!silent.recv(3ms), "nobody sends"); });
     waits_3_ms("select", [&] {
         expect(weft::select(weft::on_recv(silent, [](int) {}), weft::on_timeout(3ms, [] {})) == 1,
                "nobody sends");
@@ -183,7 +183,7 @@ void of_a_manager() {
 
 void of_a_thread() {
     weft::channel<int> silent;
-    waits_3_ms("recv_for on a thread", [&] { expect(!silent.recv(3ms), "nobody sends"); });
+    waits_3_ms("recv on a thread", [&] { expect(!silent.recv(3ms), "nobody sends"); });
     waits_3_ms("sync_wait", [] { weft::sync_wait(sleeps(3ms)); });
 }
 

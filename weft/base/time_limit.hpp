@@ -8,7 +8,9 @@
 // A duration is rounded up and saturates, and a negative one has passed. `no_timeout` and `never`
 // are no limit, as is a time_limit of nothing.
 //
-// Limits: a deadline before the epoch of weft::clock counts as the epoch; both have passed.
+// Limits: a deadline before the epoch of weft::clock counts as the epoch; both have passed. One
+// that came from the system clock is a duration, so it begins anew with each wait it is given to:
+// several waits until one such time point are given the time point.
 //
 //   weft::time_limit a = 250ms;
 //   weft::time_limit b = weft::steady_now() + 1s;

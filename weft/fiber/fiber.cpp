@@ -86,7 +86,7 @@ void fiber_core::detach() noexcept {
         joiners.unlock();
         if (handed_over) return;
     } else if (error() != nullptr) {
-        unhandled.load(std::memory_order_acquire)(error(), info());
+        report_unhandled(error(), info());
     }
     release();
 }

@@ -227,7 +227,9 @@ public:
     // std::errc::timed_out.
     future with_timeout(time_limit limit,
                         std::source_location caller = std::source_location::current()) {
-        return limited(limit.deadline_from(home(caller).now()), {}, caller);
+        executor& clock_of = home(caller);
+        return limited(limit.deadline_from(limit.is_timeout() ? clock_of.now() : time_point()), {},
+                       caller);
     }
     // A future that is asked to stop when the token is stopped. The token's source outlives the
     // returned future.

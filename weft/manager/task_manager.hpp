@@ -192,7 +192,8 @@ public:
 
     // Replaces the deadline before. A duration begins here.
     std::error_code set_time_limit(const Id& i, time_limit limit) noexcept {
-        return core_.set_deadline(key(i), limit.deadline_from(core_.now()));
+        return core_.set_deadline(
+            key(i), limit.deadline_from(limit.is_timeout() ? core_.now() : time_point()));
     }
     time_point deadline(const Id& i) { return core_.deadline_of(key(i)); }
 

@@ -113,7 +113,7 @@ std::cv_status condition_queue::block(const condition_lock& lock, time_point unt
     if (w.may_begin(false, true)) {
         enlist(n, w);
         lock.unlock(lock.object, caller);
-        refuse_on_shared_stack(this, "a condition_variable lies on a shared stack");
+        refuse_on_shared_stack(this, "a condition variable lies on a shared stack");
         {
             const auto wake_it = [this, &n](stop_reason) noexcept { notify(n); };
             const maybe_boxed<stop_callback<decltype(wake_it)>> at_a_stop(f, token, wake_it);

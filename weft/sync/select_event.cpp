@@ -20,10 +20,13 @@ std::size_t select_event_core::find_ready(std::uint64_t lot) noexcept {
 
 // Each case is as likely as any other to be tried first.
 std::size_t select_event_core::try_now() noexcept {
+    // Without a choice no channel is locked for a lot.
+    const bool channel_may = channels_.may();
+    if (!channel_may && events_.size() == 1) return chosen_ = find_ready(0);
     const std::uint64_t lot = next_lot();
     const bool events_first = lot % (channel_count_ + events_.size()) < events_.size();
     chosen_ = events_first ? find_ready(lot >> 32) : none;
-    if (chosen_ == none && channels_.may()) chosen_ = channels_.try_now();
+    if (chosen_ == none && channel_may) chosen_ = channels_.try_now();
     if (chosen_ == none && !events_first) chosen_ = find_ready(lot >> 32);
     return chosen_;
 }

@@ -95,9 +95,9 @@ public:
         requires(!trivially_destroys)
     {
         if (is_first_)
-            detail::destroy_at(address_of(first_));
+            detail::destroy_at(detail::address_of(first_));
         else
-            detail::destroy_at(address_of(second_));
+            detail::destroy_at(detail::address_of(second_));
     }
 
     bool is_first() const noexcept { return is_first_; }
@@ -111,9 +111,9 @@ private:
     template <class Other>
     void make(Other&& other) {
         if (is_first_)
-            detail::construct_at(address_of(first_), std::forward<Other>(other).first_);
+            detail::construct_at(detail::address_of(first_), std::forward<Other>(other).first_);
         else
-            detail::construct_at(address_of(second_), std::forward<Other>(other).second_);
+            detail::construct_at(detail::address_of(second_), std::forward<Other>(other).second_);
     }
 
     template <class Other>
@@ -134,15 +134,15 @@ private:
     template <class Old, class Fresh, class V>
     static void replace(Old& old, Fresh& fresh, V&& v) {
         if constexpr (std::is_nothrow_constructible_v<Fresh, V>) {
-            detail::destroy_at(address_of(old));
-            detail::construct_at(address_of(fresh), std::forward<V>(v));
+            detail::destroy_at(detail::address_of(old));
+            detail::construct_at(detail::address_of(fresh), std::forward<V>(v));
         } else if constexpr (std::is_nothrow_move_constructible_v<Fresh>) {
             Fresh made(std::forward<V>(v));
-            detail::destroy_at(address_of(old));
-            detail::construct_at(address_of(fresh), std::move(made));
+            detail::destroy_at(detail::address_of(old));
+            detail::construct_at(detail::address_of(fresh), std::move(made));
         } else {
             Old kept(std::move(old));
-            detail::destroy_at(address_of(old));
+            detail::destroy_at(detail::address_of(old));
             struct restored_on_throw {
                 Old* at;
                 Old& kept;
@@ -150,7 +150,7 @@ private:
                     if (at != nullptr) detail::construct_at(at, std::move(kept));
                 }
             } unless_made{detail::address_of(old), kept};
-            detail::construct_at(address_of(fresh), std::forward<V>(v));
+            detail::construct_at(detail::address_of(fresh), std::forward<V>(v));
             unless_made.at = nullptr;
         }
     }

@@ -8,7 +8,8 @@
 //      enlist ---> unlock ---> park ... notified, late or stopped ---> lock, shielded ---> return
 //
 // A waiter is queued before its lock is unlocked, so a notification between the two is not missed.
-// The lock object owns nothing during the wait, because its frame may be destroyed meanwhile.
+// A lock object owns nothing during the wait, because its frame may be destroyed meanwhile; a bare
+// mutex is what the caller says that it is.
 //
 // Model: test/model/condition_variable_test.cpp
 #pragma once

@@ -58,7 +58,7 @@ public:
 
     static constexpr std::size_t none = select_core::none;
 
-    // try_now() looks before it locks anything.
+    // An event may have happened: try_now() looks.
     static constexpr bool may() noexcept { return true; }
     std::size_t try_now() noexcept;
     // An event may always happen, whether or not something else `can_end` the wait.
