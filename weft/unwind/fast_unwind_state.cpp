@@ -1,3 +1,6 @@
+// linked() and enable() of fast_unwind, which are there also where it is not linked.
+//
+// Model: none, a flag that guards nothing.
 #include <unwind.h>
 
 #include "weft/unwind/fast_unwind/fast_unwind.hpp"
