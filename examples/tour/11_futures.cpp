@@ -39,7 +39,7 @@ int main() {
         // Waits for all of several futures; or for the first, and the others are stopped.
         auto [a, b] = weft::when_all(measure(3), measure(4)).get();
         std::vector<weft::future<int>> replicas;
-        replicas.push_back(weft::make_ready_future(1).delay_for(1h));
+        replicas.push_back(weft::make_ready_future(1).delay(1h));
         replicas.push_back(measure(5));
         const auto first = weft::when_any(std::move(replicas)).get();
 

@@ -122,13 +122,44 @@ TEST(poll, delays_a_value_for_a_duration_or_until_a_time_point) {
     virtual_loop l(1);
     weft::time_point first{}, second{}, third{};
     run(l, [&] {
-        make_ready_future(1).delay_for(5ms).then([&] { first = l.now(); }).detach();
-        make_ready_future(1).delay_until(l.now() + 7ms).then([&] { second = l.now(); }).detach();
-        make_ready_future(1).delay_until(l.now()).then([&] { third = l.now(); }).detach();
+        make_ready_future(1).delay(5ms).then([&] { first = l.now(); }).detach();
+        make_ready_future(1).delay(l.now() + 7ms).then([&] { second = l.now(); }).detach();
+        make_ready_future(1).delay(l.now()).then([&] { third = l.now(); }).detach();
     });
     EXPECT_EQ(first, weft::time_point{} + 5ms);
     EXPECT_EQ(second, weft::time_point{} + 7ms);
     EXPECT_EQ(third, weft::time_point{});
+}
+
+TEST(poll, delays_a_value_until_a_time_point_of_the_system_clock) {
+    virtual_loop l(1);
+    weft::time_point ready{};
+    run(l, [&] {
+        make_ready_future(1)
+            .delay(std::chrono::system_clock::now() + 1h)
+            .then([&] { ready = l.now(); })
+            .detach();
+    });
+    EXPECT_GT(ready, weft::time_point{} + 59min);
+    EXPECT_LE(ready, weft::time_point{} + 1h);
+}
+
+TEST(poll, delays_a_value_without_limit_until_a_stop) {
+    virtual_loop l(1);
+    future<int> f;
+    bool asked = false;
+    run(l, [&] {
+        f = make_ready_future(1).delay(weft::no_timeout);
+        make_ready_future(1)
+            .delay(24h)
+            .then([&] {
+                EXPECT_FALSE(f.is_ready());
+                asked = f.request_stop();
+            })
+            .detach();
+    });
+    EXPECT_TRUE(asked);
+    EXPECT_THROW(f.get(), weft::stopped);
 }
 
 struct stop_case {
@@ -146,7 +177,7 @@ const stop_case every_poll[] = {
     {"every",
      [](future<int> f, weft::poll_event&) { return f.poll_every(1h, [] { return false; }); }},
     {"on", [](future<int> f, weft::poll_event& e) { return f.poll_on(e, [] { return false; }); }},
-    {"delay", [](future<int> f, weft::poll_event&) { return f.delay_for(1h); }},
+    {"delay", [](future<int> f, weft::poll_event&) { return f.delay(1h); }},
 };
 
 TEST(poll, is_stopped_in_every_kind_of_wait) {

@@ -131,7 +131,7 @@ TEST(future_group, gives_its_losers_the_reason_of_their_stop) {
         });
     };
     const auto ends = [](weft::duration d, std::error_code e) {
-        return make_ready_future().delay_for(d).then([e] {
+        return make_ready_future().delay(d).then([e] {
             if (e) throw std::system_error(e);
         });
     };
@@ -140,7 +140,7 @@ TEST(future_group, gives_its_losers_the_reason_of_their_stop) {
         weft::when_any(waits(of_any), ends(1ms, {})).detach();
         std::vector<future<>> none;
         none.push_back(waits(of_none));
-        none.push_back(make_ready_future().delay_for(1ms));
+        none.push_back(make_ready_future().delay(1ms));
         weft::when_n_if(2, none, [] { return false; }).detach();
     });
     EXPECT_EQ(of_all, stop_reason::sibling_failed);

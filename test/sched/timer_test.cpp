@@ -132,6 +132,15 @@ TEST_F(timer_test, with_any_start_time_keeps_its_period) {
     EXPECT_EQ(calls, 1);
 }
 
+TEST_F(timer_test, calls_first_at_a_time_point_of_the_system_clock) {
+    int calls = 0;
+    const timer t(l, std::chrono::system_clock::now() + 1h, [&] { ++calls; });
+    pass(59min);
+    EXPECT_EQ(calls, 0);
+    pass(1min);
+    EXPECT_EQ(calls, 1);
+}
+
 TEST_F(timer_test, stopped_never_calls) {
     int calls = 0;
     timer t(l, 5ms, [&] { ++calls; });

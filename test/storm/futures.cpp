@@ -215,7 +215,7 @@ private:
                 });
             }
             case 11:
-                return f.delay_for(std::chrono::microseconds(r_.below(500)));
+                return f.delay(std::chrono::microseconds(r_.below(500)));
             default:
                 return depth == 0 ? f.then(weft::plain, same) : group(std::move(f), id, depth);
         }

@@ -211,15 +211,8 @@ public:
 
     // A future with the same value, which is ready not before a time point, or a duration after the
     // value came.
-    future delay_until(time_point t,
-                       std::source_location caller = std::source_location::current()) {
+    future delay(time_limit t, std::source_location caller = std::source_location::current()) {
         return polled<detail::plain_way>({.first = t}, detail::always{}, caller);
-    }
-    template <class Rep, class Period>
-    future delay_for(std::chrono::duration<Rep, Period> d,
-                     std::source_location caller = std::source_location::current()) {
-        return polled<detail::plain_way>({.interval = saturated(d), .delayed = true},
-                                         detail::always{}, caller);
     }
 
     // A future with the same outcome, if the outcome comes within the limit, which begins here.

@@ -43,9 +43,9 @@ poll_core::step poll_core::next_step() noexcept {
 // the function.
 bool poll_core::prepare(bool first) noexcept {
     future_core& c = calls.core;
-    time_point begin = how.first;
-    if (first && how.delayed) begin = after(c.home->now(), how.interval);
-    const bool waits = first && begin > c.home->now();
+    const time_point present = first ? c.home->now() : time_point();
+    const time_point begin = first ? how.first.deadline_from(present) : present;
+    const bool waits = begin > present;
     if (!waits && c.manner != manner::plain) {
         c.stops.close();
         c.manner = manner::plain;

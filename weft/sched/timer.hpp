@@ -23,6 +23,7 @@
 
 #include "weft/base/clock.hpp"
 #include "weft/base/detail/invoke.hpp"
+#include "weft/base/time_limit.hpp"
 #include "weft/wait/executor.hpp"
 
 namespace weft {
@@ -48,19 +49,16 @@ class timer {
 public:
     timer() noexcept = default;
 
-    // Throw bad_alloc. A `period` of zero: once.
-    template <class Rep, class Period, std::invocable F>
-    timer(executor& on, std::chrono::duration<Rep, Period> delay, F&& f)
-        : timer(on, after(on.now(), delay), duration::zero(), std::forward<F>(f)) {}
-    template <class Rep, class Period, class Rep2, class Period2, std::invocable F>
-    timer(executor& on, std::chrono::duration<Rep, Period> delay,
-          std::chrono::duration<Rep2, Period2> period, F&& f)
-        : timer(on, after(on.now(), delay), saturated(period), std::forward<F>(f)) {}
+    // The first call is after a duration or at a time point, by the clock of the executor. A
+    // `period` of zero: once. Throw bad_alloc.
     template <std::invocable F>
-    timer(executor& on, time_point first, duration period, F&& f)
-        : core_(detail::new_timer(
-              on, first, period, std::make_unique<function<std::decay_t<F>>>(std::forward<F>(f)))) {
-    }
+    timer(executor& on, time_limit first, F&& f)
+        : timer(on, first, duration::zero(), std::forward<F>(f)) {}
+    template <class Rep, class Period, std::invocable F>
+    timer(executor& on, time_limit first, std::chrono::duration<Rep, Period> period, F&& f)
+        : core_(
+              detail::new_timer(on, first.deadline_from(on.now()), saturated(period),
+                                std::make_unique<function<std::decay_t<F>>>(std::forward<F>(f)))) {}
 
     timer(timer&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
     timer& operator=(timer&& other) noexcept {

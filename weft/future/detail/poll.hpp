@@ -22,11 +22,10 @@ namespace weft::detail {
 
 // When the function is called.
 struct poll_manner {
-    std::size_t count = 0;  // at most this many calls; 0: without limit
-    duration interval{};    // between two calls, by a timer; 0: no timer
-    time_point first{};     // no call before this time point
+    std::size_t count = 0;            // at most this many calls; 0: without limit
+    duration interval{};              // between two calls, by a timer; 0: no timer
+    time_limit first = time_point();  // no call before, from when the value has come
     poll_event_core* event = nullptr;
-    bool delayed = false;  // the first call too comes after an interval
 };
 
 struct always {
