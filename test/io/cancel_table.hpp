@@ -447,20 +447,25 @@ TEST_P(cancel_by_close, it_is_refused_after_a_close_and_leaves_the_number_alone)
 // What is closed has an error of its own, which a stop does not hide: the caller may try again
 // after a stop that was meant for something else.
 TEST_P(cancel_after_close, a_stopped_flow_is_given_the_error_of_the_close) {
-    const auto s = make();
-    ending cut;
-    std::optional<ending> e;
-    cancelled c(by());
-    c.begin([&](auto wait) -> task<> {
-        cut = co_await s->begin(wait);
-        s->close();
-        e = co_await s->begin(wait);
-    });
-    c.request_stop();
-    ASSERT_TRUE(c.run_until([&] { return e.has_value(); }));
-    EXPECT_TRUE(cut.bytes != 0 || is_cut(cut.error)) << cut.error.message();
-    EXPECT_EQ(e->error, errc::closed) << e->error.message();
-    EXPECT_EQ(e->bytes, 0u);
+    for (int begins = 1;; ++begins) {
+        const auto s = make();
+        ending cut;
+        std::optional<ending> e;
+        cancelled c(by());
+        c.begin([&](auto wait) -> task<> {
+            cut = co_await s->begin(wait);
+            s->close();
+            e = co_await s->begin(wait);
+        });
+        c.request_stop();
+        ASSERT_TRUE(c.run_until([&] { return e.has_value(); }));
+        EXPECT_EQ(e->error, errc::closed) << e->error.message();
+        EXPECT_EQ(e->bytes, 0u);
+        const bool had_no_wait = cut.bytes == 0 && !cut.error;
+        if (had_no_wait && begins < most_begins) continue;
+        EXPECT_TRUE(cut.bytes != 0 || is_cut(cut.error)) << cut.error.message();
+        return;
+    }
 }
 
 }  // namespace weft::testing
