@@ -1,6 +1,6 @@
 // weft/manager/detail/managed_state.hpp under the interleavings of threads that start a task and
-// end it, and of the task's own end. The walks are complete, except one, which is bounded by 5
-// deviations.
+// end it, and of the task's own end. The walks are complete, except two, which are bounded by 5 and
+// by 4 deviations.
 #include "weft/manager/detail/managed_state.hpp"
 
 #include <gtest/gtest.h>

@@ -14,8 +14,8 @@
 //   switch_ucontext.hpp      POSIX swapcontext, for other processors; it makes system calls
 //
 // Left to others: the source of stacks (stack/), the floating-point environment and the C++
-// exception state (the two headers beside this one; their owner decides when), sanitizers
-// (annotated_context.hpp), and the check that the other agent may be resumed.
+// exception state (fp_environment.hpp and base/detail/exception_state.hpp; their owner decides
+// when), sanitizers (annotated_context.hpp), and the check that the other agent may be resumed.
 //
 // Limits: a context belongs to one agent at a time. The switch does not touch thread-local state:
 // code that migrates an agent between threads must not carry thread-local addresses across the

@@ -7,7 +7,7 @@
 //
 //   auto reply = m.expect<load_reply>();       // a request, and its reply by number
 //   send(db, reply.sequence(), ...);
-//   auto r = reply.wait_for(3s);               // elsewhere: m.complete(sequence, load_reply{...})
+//   auto r = reply.wait(3s);                   // elsewhere: m.complete(sequence, load_reply{...})
 //
 // Design: an id is all that other code needs to keep. An id is a slot and a generation, and is
 // found in one step. The id of a task that is done is refused by name (manager_errc), and never

@@ -34,7 +34,7 @@ constexpr std::size_t size_class(std::size_t stack_bytes) noexcept {
 
 inline constexpr std::size_t size_class_count = size_class(largest_default_stack_bytes) + 1;
 
-// One for each class, and the empty source for everything larger.
+// One for each class, and the empty reference for everything larger.
 extern const std::array<stack_allocator_ref, size_class_count + 1> default_sources;
 
 }  // namespace detail

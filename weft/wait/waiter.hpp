@@ -230,7 +230,7 @@ public:
     bool is_any_asked() const noexcept {
         return reason_ != stop_reason::none || (outer_ != nullptr && outer_->is_any_asked());
     }
-    // Whether its own deadline has asked it to end (see interruption).
+    // Whether its own deadline has asked it to end (see interrupt_fn).
     bool is_late() const noexcept { return late_; }
 
     // A stop was requested: ends the wait, or asks it to end. On the flow's own thread. The reason
