@@ -94,9 +94,9 @@ public:
     }
 
     // As resume(), but returns an error if there is nothing to resume; other threads may call it
-    // concurrently. errc::operation_not_permitted: empty, running, done or killed; the value is
-    // then not taken. The move that takes the value must not throw, because other threads may be
-    // refused meanwhile.
+    // concurrently. std::errc::operation_not_permitted: empty, running, done or killed; the value
+    // is then not taken. The move that takes the value must not throw, because other threads may
+    // be refused meanwhile.
     auto try_resume()
         requires std::is_void_v<input>
     {

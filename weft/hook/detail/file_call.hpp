@@ -4,7 +4,6 @@
 // Once such a thread has begun the call, the fiber waits for it, whatever is requested of the
 // fiber, because the buffers are the caller's. On a shared stack the buffers may lie where other
 // fibers have theirs, so the calling thread makes the call.
-// made here.
 #pragma once
 
 #include <cerrno>

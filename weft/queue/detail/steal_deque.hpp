@@ -29,7 +29,7 @@
 // a thief may take at once.
 //
 // Result of a theft. `empty` may be out of date when it is returned; a thief that goes to sleep on
-// `empty` checks again after eventcount::prepare(). `lost` means that another thread took the entry
+// `empty` checks again after idle_set::announce(). `lost` means that another thread took the entry
 // of the mark first; the deque may hold other entries.
 //
 // Ordering: what a thread did before its push is visible to the thief that stole the entry. Nothing

@@ -1,5 +1,5 @@
-// permits: a count of free permits and the queue of waiters for a permit: the common part of the
-// semaphores and auto_reset_event.
+// semaphore_core: a count of free permits and the queue of waiters for a permit: the common part of
+// the semaphores and auto_reset_event.
 //
 // Design: a permit that is released while a waiter is queued goes to the first waiter, and is never
 // free for a later caller to take. The order of arrival is therefore the order of service.

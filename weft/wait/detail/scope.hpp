@@ -1,7 +1,7 @@
 // scope: flows that are started together, stopped together and joined together.
 //
 // Design: code that opens a scope does not leave it before every flow in it has ended. What builds
-// on that is elsewhere: nursery (children that come and go), when_all, when_any, some.
+// on that is elsewhere: nursery (children that come and go), when_all, when_any, when_n.
 //
 //      parent                     scope                              children, on any executor
 //      enter(member)  ----------> living: member <-> member ...      run
