@@ -2,8 +2,8 @@
 """Compiles the examples in the opening comments of weft's headers, as a user would compile them:
 -Wall -Wextra -Werror. One line per fault, `path:line: what the compiler says`.
 
-An example is a run of comment lines, indented by two or more, that has a statement in it; a picture
-has none. Its functions and templates are put at namespace scope, the rest into a function that may
+An example is a run of comment lines, indented by two or more, in which a statement names weft:: or
+has a co_await; a picture has none. Its functions and templates are put at namespace scope, the rest into a function that may
 be left with a value or an error, and is a coroutine where there is a co_await. Three dots stand for
 code that the reader thinks of. What else an example may use without declaring it is in
 tools/header_examples.hpp: stand-ins for the user's own code, for all examples or for those of one
