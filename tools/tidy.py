@@ -188,7 +188,6 @@ OUTSIDE_DETAIL = {
     "weft/context/detail/switch_x86_64_sysv.hpp": "a backend: it defines what context.hpp declares",
 }
 
-# What the umbrella weft/weft.hpp leaves out: a layer, or a header; and the reason.
 # Layers in which some parts include each other, a part being a header and its source: as many
 # groups of such parts as are named here. In every other layer the arrows run one way.
 BOTH_WAYS = {
@@ -206,6 +205,7 @@ BOTH_WAYS = {
 }
 
 UMBRELLA = "weft/weft.hpp"
+# What it leaves out: a layer, or a header; and the reason.
 NOT_IN_UMBRELLA = {
     "weft/hook": "hooks are chosen by themselves, and are not in weft::weft",
     "weft/stackless": "macros",

@@ -4,8 +4,9 @@
 // built often includes what it uses, and compiles in less time.
 //
 // Limits: left out are the parts that a program chooses by themselves (hook, tls, fast_unwind,
-// libco), the macros of stackless, and the interfaces for writers of an executor, an operation, a
-// driver or another kind of coroutine (executor.hpp, operation.hpp, driver.hpp, context.hpp).
+// libco), the C interface (posix/weft.h), the macros of stackless, and the interfaces for writers
+// of an executor, an operation, a driver or another kind of coroutine (executor.hpp, operation.hpp,
+// driver.hpp, context.hpp).
 //
 //   int main() {
 //       return weft::run([] { return 0; });
