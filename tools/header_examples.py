@@ -3,11 +3,11 @@
 -Wall -Wextra -Werror. One line per fault, `path:line: what the compiler says`.
 
 An example is a run of comment lines, indented by two or more, in which a statement names weft:: or
-has a co_await; a picture has none. Its functions and templates are put at namespace scope, the rest into a function that may
-be left with a value or an error, and is a coroutine where there is a co_await. Three dots stand for
-code that the reader thinks of. What else an example may use without declaring it is in
-tools/header_examples.hpp: stand-ins for the user's own code, for all examples or for those of one
-header. Headers in NOT_COMPILED are left out, each for the reason given. Exit: 0 clean, 1 faults.
+has a co_await; a picture has none. Its functions and templates are put at namespace scope, the rest
+into a function that may be left with a value or an error, and is a coroutine where there is a
+co_await. Three dots stand for code that the reader thinks of. What else an example may use without
+declaring it is in tools/header_examples.hpp: stand-ins for the user's own code, for all examples or
+for those of one header. Headers in NOT_COMPILED are left out, each for the reason given. Exit: 0 clean, 1 faults.
 
 With --alone the example of each public header is compiled as a user would begin: with that header
 alone, the standard library, and of weft otherwise only what NEEDS names for it, with the reason.
