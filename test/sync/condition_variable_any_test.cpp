@@ -205,10 +205,14 @@ TEST(condition_variable_any, waits_with_std_mutexes_on_threads) {
     std::shared_mutex s;
     weft::condition_variable_any c;
     bool ready = false, shared_ready = false;
+    {
+        std::unique_lock lock(m);
+        EXPECT_EQ(c.wait_for(lock, 1ms), std::cv_status::timeout);
+        EXPECT_TRUE(lock.owns_lock());
+    }
     std::thread waits([&] {
         {
             std::unique_lock lock(m);
-            EXPECT_EQ(c.wait_for(lock, 1ms), std::cv_status::timeout);
             c.wait(lock, [&] { return ready; });
             EXPECT_TRUE(lock.owns_lock());
         }
