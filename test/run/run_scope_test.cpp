@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "test/support/waits_while_unwinding.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/fiber/spawn.hpp"
 #include "weft/run/run.hpp"
@@ -239,30 +240,9 @@ TEST(run_scope, lets_the_thread_wait_in_a_handler) {
     }
 }
 
-// What a task finds after a wait, whose thread waits in a destructor that runs for an exception.
-task<> counts_exceptions_after_a_wait(int& uncaught) {
-    co_await sleep_for(1ms);
-    uncaught = std::uncaught_exceptions();
-}
-
 TEST(run_scope, runs_nothing_among_the_exceptions_of_a_thread_that_waits) {
     run_scope scope;
-    int uncaught = -1;
-    struct waits_at_its_end {
-        int& uncaught;
-        ~waits_at_its_end() {
-            sync_wait(counts_exceptions_after_a_wait(uncaught));
-            EXPECT_EQ(std::uncaught_exceptions(), 1);
-        }
-    };
-    try {
-        const waits_at_its_end here{uncaught};
-        throw 7;
-    } catch (int thrown) {
-        EXPECT_EQ(thrown, 7);
-    }
-    EXPECT_EQ(uncaught, 0);
-    EXPECT_EQ(std::uncaught_exceptions(), 0);
+    EXPECT_EQ(testing::exceptions_seen_while_unwinding(), 0);
 }
 
 task<int> task_that_sleeps(int n) {

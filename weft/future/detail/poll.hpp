@@ -24,7 +24,7 @@ namespace weft::detail {
 struct poll_manner {
     std::size_t count = 0;            // at most this many calls; 0: without limit
     duration interval{};              // between two calls, by a timer; 0: no timer
-    time_limit first = time_point();  // no call before, from when the value has come
+    time_limit first = time_point();  // no call before; begins when the value has come
     poll_event_core* event = nullptr;
 };
 
