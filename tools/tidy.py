@@ -101,7 +101,7 @@ TESTED_ELSEWHERE = {
     "weft/coroutine/detail/extras.hpp": "life_test has private data, coroutine_test names",
     "weft/coroutine/options.hpp": "an aggregate; each member in coroutine_test or its own part's",
     "weft/unwind/detail/rule_table.hpp": "unwind_rules_test; model/rule_table_test",
-    "weft/coroutine/detail/on_top.hpp": "kill_test, switch_to_test and shared_stack_group_test see each word",
+    "weft/coroutine/detail/on_top.hpp": "kill_test, resume_test and shared_stack_group_test: requests and words",
     "weft/coroutine/detail/shared_seats.hpp": "shared_stack_group_test; model/shared_seats_test",
     "weft/coroutine/detail/shared_slot.hpp": "shared_stack_group_test",
     "weft/coroutine/detail/state_word.hpp": "coroutine_test has the states, migration_test the races",
@@ -189,7 +189,7 @@ OUTSIDE_DETAIL = {
 }
 
 # Layers in which some parts include each other, a part being a header and its source: as many
-# groups of such parts as are named here. In every other layer the arrows run one way.
+# groups of such parts as are named here, of any size. In every other layer the arrows run one way.
 BOTH_WAYS = {
     "base": 1,     # assert, line
     "stop": 1,     # the token, the source and the core between them
