@@ -740,6 +740,32 @@ TEST(stack_pool_death, canary_overflow_is_detected_at_release) {
     }
 }
 
+// The threads use the second pool in an order that only a relaxed word shows, so that a thread's
+// cache of the first is known to be gone by nothing but the second pool itself.
+TEST(stack_pool, in_the_place_of_a_destroyed_pool_finds_no_cache_of_that) {
+    auto first = std::make_unique<stack_pool<mapped_stack>>();
+    std::unique_ptr<stack_pool<mapped_stack>> second;
+    std::atomic<int> step{0};
+    std::atomic<bool> used{false};
+    std::thread late([&] {
+        first->release(first->acquire());
+        step.store(1, std::memory_order_release);
+        while (step.load(std::memory_order_acquire) != 2) std::this_thread::yield();
+        while (!used.load(std::memory_order_relaxed)) std::this_thread::yield();
+        second->release(second->acquire());
+    });
+    while (step.load(std::memory_order_acquire) != 1) std::this_thread::yield();
+    second = std::make_unique<stack_pool<mapped_stack>>();
+    step.store(2, std::memory_order_release);
+    std::thread([&] {
+        first.reset();
+        second->release(second->acquire());
+        used.store(true, std::memory_order_relaxed);
+    }).join();
+    late.join();
+    EXPECT_EQ(second->stats().used_count, 0u);
+}
+
 //
 TEST(stack_pool, holds_a_hundred_thousand_guarded_stacks) {
     if (!detail::markers_work()) GTEST_SKIP() << "this kernel has no guard markers";

@@ -70,10 +70,11 @@ thread_cache* cache_registry::make(pool_core& p) noexcept {
     thread_cache* c;
     {
         const std::lock_guard held(registry_lock);
-        std::uint32_t index = p.index_.load(std::memory_order_relaxed);
+        std::uint32_t index = p.index_.load(std::memory_order_relaxed);  // under the lock
         if (index == 0) {
             index = assign_index(p);
-            p.index_.store(index, std::memory_order_relaxed);
+            // Release: pairs with own_cache(), for an index that another pool had before.
+            p.index_.store(index, std::memory_order_release);
         }
         if (index == index_count) return nullptr;
         c = mine.entries[index];
@@ -94,7 +95,7 @@ thread_cache* cache_registry::make(pool_core& p) noexcept {
 void cache_registry::forget(pool_core& p) noexcept {
     std::unique_lock held(registry_lock);
     // A visit is some hundred microseconds' work.
-    while (visitors[p.index_.load(std::memory_order_relaxed)] != 0) {
+    while (visitors[p.index_.load(std::memory_order_relaxed)] != 0) {  // under the lock
         held.unlock();
         spin_yield();
         held.lock();
@@ -104,7 +105,7 @@ void cache_registry::forget(pool_core& p) noexcept {
         *c->home = nullptr;
         os.free(c);
     }
-    const std::uint32_t index = p.index_.load(std::memory_order_relaxed);
+    const std::uint32_t index = p.index_.load(std::memory_order_relaxed);  // under the lock
     if (index < index_count) pools[index] = nullptr;
 }
 

@@ -102,7 +102,12 @@ public:
     }
     // The calling thread's cache of this pool, or null; valid until the caller suspends.
     thread_cache* own_cache() const noexcept {
-        return this_thread_stacks().entries[index_.load(std::memory_order_relaxed)];
+        // The end of the pool that had this index before has set the entry to null, on another
+        // thread. Relaxed: the entry's address depends on the index, and every processor orders
+        // such a load after that of the index; pairs with cache_registry::make(). ThreadSanitizer
+        // knows no such order.
+        constexpr auto depends = WEFT_TSAN ? std::memory_order_acquire : std::memory_order_relaxed;
+        return this_thread_stacks().entries[index_.load(depends)];
     }
 
     std::size_t trim(std::size_t max_count) noexcept;
