@@ -1,4 +1,4 @@
-// Model: none, the user of a key has it from its maker, and each word stands for itself.
+// Model: none, the orders are those of posix/detail/key_place.hpp.
 
 #include <dlfcn.h>
 #include <sys/auxv.h>
@@ -20,7 +20,8 @@ namespace {
 
 constexpr unsigned most_keys = PTHREAD_KEYS_MAX;
 
-// The state of a key. Relaxed: a key's maker publishes the key to its users.
+// The state of a key. Orders: relaxed, a key's maker publishes the key to its users; but for
+// `destroy`, which may be read for a key that is deleted meanwhile: see destroy_once().
 struct key_state {
     atomic<unsigned> generation{0};  // odd while it is one of fibers
     atomic<void (*)(void*)> destroy{nullptr};
@@ -28,6 +29,7 @@ struct key_state {
 constinit key_state keys[most_keys];
 constinit atomic<bool> of_fibers{false};
 
+// Orders: see key_state; and `of_fibers` is stored before the program begins.
 constexpr auto unordered = std::memory_order_relaxed;
 
 unsigned generation_of(pthread_key_t key) noexcept {
@@ -74,7 +76,9 @@ private:
         for (unsigned key = 0; key < count_; ++key) {
             entry& e = all_[key];
             void* const value = e.value;
-            const auto destroy = keys[key].destroy.load(unordered);
+            // Acquire: pairs with make_key(). Before the generation: the destructor of a later key
+            // comes with the end of this value's, and then the generation is not the value's.
+            const auto destroy = keys[key].destroy.load(std::memory_order_acquire);
             if (value == nullptr || e.generation != generation_of(key)) continue;
             e.value = nullptr;
             if (destroy == nullptr) continue;
@@ -137,7 +141,7 @@ int make_key(pthread_key_t* key, void (*destroy)(void*), const void* maker) {
     if (r != 0 || *key >= most_keys || !of_fibers.load(unordered)) return r;
     if (makes_keys_of_threads(maker)) return r;
     key_state& k = keys[*key];
-    k.destroy.store(destroy, unordered);
+    k.destroy.store(destroy, std::memory_order_release);  // pairs with destroy_once()
     k.generation.store((k.generation.load(unordered) + 1) | 1, unordered);
     return r;
 }

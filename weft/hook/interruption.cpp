@@ -44,10 +44,17 @@ struct handler_note {
 
 constinit handler_note notes[64];
 constinit atomic<int> published_count{0};  // a futex: tell_all() sleeps while it has seen all notes
-constinit atomic<bool> handlers_are_expected{false};
+constinit atomic<bool> handlers_are_expected{false};  // Orders: relaxed, it stands for itself.
+// Orders: relaxed, it is written under the lock of the waits, and a handler reads what its own
+// thread has written.
 constinit atomic<std::uint64_t> last_wait{0};
-constinit atomic<pid_t> teller_of{0};  // the process in which the thread of tell_all() runs
+// The process in which the thread of tell_all() runs. Orders: relaxed where it is read or reset,
+// the exchange decides.
+constinit atomic<pid_t> teller_of{0};
 using syscall_type = long (*)(long, ...);
+// A handler that finds it null wakes no thread: the thread of tell_all() is still to begin, and
+// then sees the handler's note. So its store and the count's next load are in one order with the
+// count's addition and the load of this.
 constinit atomic<syscall_type> behind_hooks{nullptr};
 
 struct all_waits {
@@ -60,7 +67,8 @@ all_waits& waits() noexcept {
     return the_one;
 }
 
-// How often this process has come out of a fork. Relaxed: changes in the single thread of a child.
+// How often this process has come out of a fork. Orders: relaxed, it changes in the single thread
+// of a child.
 constinit atomic<unsigned> forks_of_waits{0};
 
 // The waits are the parent's, and another thread of the parent may have been changing the list or a
@@ -69,6 +77,7 @@ __attribute__((constructor(101))) void forget_waits_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
         forks_of_waits.fetch_add(1, std::memory_order_relaxed);
         std::construct_at(&waits());
+        // Relaxed: a child of fork() has one thread.
         for (handler_note& n : notes) n.state.store(handler_note::free, std::memory_order_relaxed);
     });
 }
@@ -148,19 +157,20 @@ void tell(const handler_note& note) noexcept {
 }
 
 void futex(int operation, int value) noexcept {
-    // Acquire: pairs with look_for_teller.
-    if (const syscall_type call = behind_hooks.load(std::memory_order_acquire))
+    if (const syscall_type call = behind_hooks.load(std::memory_order_seq_cst))  // see there
         call(SYS_futex, &published_count, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr,
              0);
 }
 
 void tell_all(void*) noexcept {
     for (;;) {
-        // Acquire: pairs with note_handler.
-        const int seen = published_count.load(std::memory_order_acquire);
+        // Pairs with note_handler(); seq_cst for behind_hooks.
+        const int seen = published_count.load(std::memory_order_seq_cst);
         for (handler_note& n : notes) {
+            // Acquire: pairs with note_handler(), which fills the note.
             if (n.state.load(std::memory_order_acquire) != handler_note::published) continue;
             tell(n);
+            // Release: pairs with the next claim of the note.
             n.state.store(handler_note::free, std::memory_order_release);
         }
         futex(FUTEX_WAIT, seen);
@@ -173,7 +183,7 @@ void look_for_teller() noexcept {
     pid_t before = teller_of.load(std::memory_order_relaxed);
     if (before == here || !teller_of.compare_exchange_strong(before, here)) return;
     behind_hooks.store(reinterpret_cast<syscall_type>(::dlsym(RTLD_NEXT, "syscall")),
-                       std::memory_order_release);
+                       std::memory_order_seq_cst);  // see there
     if (!weft::detail::begin_detached_thread(tell_all, nullptr))
         teller_of.store(0, std::memory_order_relaxed);  // the next wait tries again
 }
@@ -248,7 +258,7 @@ void note_handler(int signal, bool restarts, const siginfo_t* why) noexcept {
         n.only = only_for(why);
         n.up_to = last_wait.load(std::memory_order_relaxed);
         n.state.store(handler_note::published, std::memory_order_release);  // pairs with tell_all
-        published_count.fetch_add(1, std::memory_order_release);  // pairs with tell_all too
+        published_count.fetch_add(1, std::memory_order_seq_cst);  // pairs with tell_all() too
         futex(FUTEX_WAKE, 1);
         break;
     }

@@ -26,7 +26,8 @@ using entry = void*;
 using read_function = ssize_t (*)(FILE*, void*, ssize_t);
 using write_function = ssize_t (*)(FILE*, const void*, ssize_t);
 
-// Libc's own entries. Set once, before an entry is replaced.
+// Libc's own entries. Set once, before an entry is replaced. Orders: relaxed, what calls through a
+// table has it from replace(), and all else has the lock.
 constinit atomic<read_function> libc_read{nullptr};
 constinit atomic<write_function> libc_write{nullptr};
 constinit detail::spin_lock replacing;
@@ -71,6 +72,8 @@ entry* table_of(const FILE* file) noexcept {
     return jumps;
 }
 
+// Relaxed: a replaced entry is only recognised; what is not one yet is looked at again under the
+// lock.
 entry load(const entry& e) noexcept { return __atomic_load_n(&e, __ATOMIC_RELAXED); }
 
 // libc has the tables in pages that are made read-only when it is loaded.
@@ -79,8 +82,10 @@ void replace(entry* jumps) noexcept {
     const auto from = reinterpret_cast<std::uintptr_t>(jumps + read_at) / page * page;
     const auto to = reinterpret_cast<std::uintptr_t>(jumps + write_at + 1);
     if (::mprotect(reinterpret_cast<void*>(from), to - from, PROT_READ | PROT_WRITE) != 0) return;
-    __atomic_store_n(&jumps[read_at], reinterpret_cast<entry>(&read_of_stream), __ATOMIC_RELAXED);
-    __atomic_store_n(&jumps[write_at], reinterpret_cast<entry>(&write_of_stream), __ATOMIC_RELAXED);
+    // Release, both: the functions load what was stored before. libc's load of the entry is a plain
+    // one; the call through it is all that orders it.
+    __atomic_store_n(&jumps[read_at], reinterpret_cast<entry>(&read_of_stream), __ATOMIC_RELEASE);
+    __atomic_store_n(&jumps[write_at], reinterpret_cast<entry>(&write_of_stream), __ATOMIC_RELEASE);
     ::mprotect(reinterpret_cast<void*>(from), to - from, PROT_READ);
 }
 
