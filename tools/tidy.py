@@ -10,6 +10,9 @@
             nor says why it has none, in one line: `// Model: test/model/<x>_test.cpp` (several
             with ", " between them) or `// Model: none, <reason>.`; of a .hpp, there or in
             detail/, and the .cpp of its name, one line is enough
+  orders    a memory order weaker than the default without a comment: in its statement, in the two
+            lines above, or, for all uses of one atomic, `// Orders: <what pairs with what>.` on the
+            line of the atomic's declaration or in the comment above it
   rooms     an example, a document or a test of a public header that includes a header of a detail/
             folder; a type, alias or constant outside weft::detail in such a header
   umbrella  a public header that weft/weft.hpp does not have, or one that it should not have
@@ -243,6 +246,11 @@ SHARED = re.compile(r"\b(?:(?:std|weft)::)?atomic(?:_ref)?<|\bstd::atomic_(?!thr
 MODEL = re.compile(r"^// Model:.*$", re.MULTILINE)
 MODEL_TESTS = re.compile(r"// Model: (test/model/\w+_test\.cpp(?:, test/model/\w+_test\.cpp)*)")
 NO_MODEL = re.compile(r"// Model: none, \S.*\.")
+WEAKER = (r"\b(?:memory_order(?:_|::)(?:relaxed|consume|acquire|release|acq_rel)|"
+          r"__ATOMIC_(?:RELAXED|CONSUME|ACQUIRE|RELEASE|ACQ_REL))\b")
+WEAKER_NAMED = re.compile(rf"\bconstexpr (?:auto|(?:std::)?memory_order) (\w+) =\s*(?:std::)?{WEAKER}")
+ATOMIC_USED = re.compile(r"(\w+)(?:\[[^\]]*\])?\s*(?:\.|->)\s*"
+                         r"(?:load|store|exchange|compare_exchange_\w+|fetch_\w+)\(")
 CUT = re.compile(r"^<!-- cut: (\S+)(?: \[(\w+)\])? -->$")
 
 
@@ -477,6 +485,77 @@ def check_models(tree):
                        f"{shared.group()} and no `// Model:`: which test in test/model has it?")
 
 
+def statement_around(code, line):
+    """The first and the last line of the statement that `line` is part of; `code` is lines without
+    comments."""
+    first = last = line
+    while first > 0 and code[first - 1].strip() and not re.search(r"[;{}:]\s*$|^\s*#", code[first - 1]):
+        first -= 1
+    while last + 1 < len(code) and not re.search(r"[;{}]\s*$", code[last]):
+        last += 1
+    return first, last
+
+
+def has_mark(lines, at):
+    """Whether the declaration at the index `at` has `// Orders:`; atomics that stand together may have
+    one."""
+    said = [lines[at]]
+    while at > 0 and re.match(r"\s*//|.*\batomic<.*;", lines[at - 1]):
+        at -= 1
+        said.append(lines[at])
+    return any(re.search(r"//.*\bOrders: \w", line) for line in said)
+
+
+def says_its_orders(tree, path, name):
+    """Whether the declaration of the atomic `name` has `// Orders:`; a use in `path` means the
+    declaration of its own part if there is one, and else one of a header that `path` reads."""
+    declares = re.compile(rf"\batomic(?:_ref)?<.*[\s&]{name}(?:\[.*\]|\{{.*\}}|\(.*\))?(?: =.*)?[;,{{(]")
+    stem = (path.parent.parent if path.parent.name == "detail" else path.parent) / path.stem
+    own = {path, *(Path(f"{folder}/{stem.name}.hpp") for folder in (stem.parent, stem.parent / "detail"))}
+    own = {p for p in own if (tree.root / p).is_file()}
+    for paths in (own, closure(tree, path, set()) - own):
+        found = [(p, at) for p in paths for at, line in enumerate(tree.lines(p))
+                 if declares.search(line.split("//")[0])]
+        for p, at in found:
+            if has_mark(tree.lines(p), at):
+                return True
+        if found:
+            return False
+    return False
+
+
+def check_orders(tree):
+    for path in tree.files("weft", suffixes={".hpp", ".cpp", ".h"}):
+        text = tree.text(path)
+        if not re.search(WEAKER, text):
+            continue
+        lines = text.splitlines()
+        code = COMMENT_OR_TEXT.sub(lambda m: "\n" * m.group().count("\n"), text)
+        code = [line.rstrip("\\ ") for line in code.splitlines()]  # also those of a macro
+        # A name for an order, and not all that is done with it may have the mark.
+        aliases = {m.group(1) for at, line in enumerate(code)
+                   if (m := WEAKER_NAMED.search(line)) and not has_mark(lines, at)}
+        weaker = re.compile("|".join([WEAKER, *(rf"[(,]\s*{name}(?=[,)])" for name in aliases)]))
+        known = {}  # of a statement with a weaker order, by its last line: is it commented
+        for number, line in enumerate(code):
+            if not weaker.search(line) or WEAKER_NAMED.search(line):
+                continue
+            first, last = statement_around(code, number)
+            if last in known:
+                continue
+            # A group of such statements has one comment.
+            above = lines[max(first - 2, 0):first]
+            known[last] = known.get(first - 1, False) or \
+                any("//" in text for text in lines[first:last + 1]) or \
+                any(re.match(r"\s*(//|/\*)", text) for text in above)
+            if known[last]:
+                continue
+            used = ATOMIC_USED.findall(" ".join(code[first:last + 1]))
+            if not used or not all(says_its_orders(tree, path, name) for name in used):
+                tree.fault(path, number + 1, f"{weaker.search(line).group().lstrip('(, ')} without a "
+                           "comment: what does it pair with, or why is it enough?")
+
+
 def is_inside(name):
     """Whether `name`, a path of an include, is of a header that is not for users."""
     return name.startswith("weft/") and "/detail/" in name
@@ -687,6 +766,7 @@ def main():
     check_header_lines(tree)
     check_tests(tree)
     check_models(tree)
+    check_orders(tree)
     check_rooms(tree)
     check_public_names(tree)
     check_umbrella(tree)

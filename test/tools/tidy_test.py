@@ -132,18 +132,21 @@ class Tidy(unittest.TestCase):
         self.refuses({"test/middle/pool_test.cpp": None},
                      "weft/middle/pool.hpp:1: has no test test/middle/pool_test.cpp")
 
-    def models(self, changes, *beginnings):
-        """`changes` to the clean tree yield these faults of the rule about models."""
+    def faults(self, check, changes, *beginnings):
+        """`changes` to the clean tree yield these faults of one rule."""
         with tempfile.TemporaryDirectory() as folder:
             for path, text in {**CLEAN, **changes}.items():
                 (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
                 (Path(folder) / path).write_text(text)
             tree = tidy.Tree(Path(folder))
-            tidy.check_models(tree)
+            check(tree)
         said = [f"{path}:{line}: {message}" for path, line, message in sorted(tree.faults)]
         self.assertEqual(len(said), len(beginnings), said)
         for fault, beginning in zip(said, beginnings):
             self.assertTrue(fault.startswith(beginning), f"{fault}\nis not\n{beginning}")
+
+    def models(self, changes, *beginnings):
+        self.faults(tidy.check_models, changes, *beginnings)
 
     def test_an_atomic_or_a_lock_without_a_model_is_refused(self):
         for what in ("std::atomic<int> n;", "weft::atomic<int> n;", "atomic<int> n;",
@@ -187,6 +190,63 @@ class Tidy(unittest.TestCase):
     INSIDE = {"weft/top/detail/part.hpp": "#pragma once\nnamespace weft::detail {\nstruct part {};\n"
                                           "}  // namespace weft::detail\n",
               "test/top/part_test.cpp": '#include "weft/top/detail/part.hpp"\n'}
+
+    def orders(self, changes, *beginnings):
+        self.faults(tidy.check_orders, changes, *beginnings)
+
+    def test_a_weaker_order_without_a_comment_is_refused(self):
+        for what in ("n.load(std::memory_order_relaxed)", "n.store(1, std::memory_order::release)",
+                     "__atomic_load_n(&n, __ATOMIC_ACQUIRE)",
+                     "n.fetch_or(\n1,\nweft::memory_order_acq_rel)"):
+            with self.subTest(what):
+                text = f"// It.\n\nvoid f() {{  // Runs.\n    g();\n    {what};\n}}\n"
+                line = 5 + what.count("\n")
+                self.orders({"weft/top/a.cpp": text}, f"weft/top/a.cpp:{line}: ")
+        self.orders({"weft/top/a.cpp": "n.load();\nn.store(1, std::memory_order_seq_cst);\n"
+                                       "// n.load(std::memory_order_relaxed)\n"})
+
+    def test_the_rule_about_orders_is_one_of_those_that_run(self):
+        self.refuses({"weft/top/a.cpp": "int a = n.load(std::memory_order_relaxed);\n"},
+                     "weft/top/a.cpp:1: memory_order_relaxed without a comment")
+
+    def test_a_comment_in_the_statement_or_above_it_or_above_its_group_is_enough(self):
+        self.orders({"weft/top/a.cpp": "n.load(std::memory_order_relaxed);  // a hint\n"
+                                       "g();\n"
+                                       "// Relaxed: a hint.\n"
+                                       "n.load(std::memory_order_relaxed);\n"
+                                       "m.load(std::memory_order_relaxed);\n"
+                                       "k.load(std::memory_order_relaxed);\n"
+                                       "g();\n"
+                                       "// Release: pairs with f().\n"
+                                       "void h() {\n"
+                                       "    n.store(1,\n"
+                                       "            std::memory_order_release);\n"
+                                       "}\n"})
+
+    def test_a_comment_of_another_statement_is_not_enough(self):
+        self.orders({"weft/top/a.cpp": "// Relaxed: a hint.\n"
+                                       "n.load(std::memory_order_relaxed);\n"
+                                       "g();  // Goes.\n"
+                                       "n.load(std::memory_order_relaxed);\n"}, "weft/top/a.cpp:4: ")
+
+    def test_a_declaration_may_say_all_orders_of_its_atomic(self):
+        use = "void f(x& a) {\n    a.n_.store(1, std::memory_order_release);\n}\n"
+        marked = "#pragma once\n// How many. Orders: relaxed, a count.\natomic<int> n_{0};\n"
+        bare = "#pragma once\natomic<int> n_{0};\n"
+        include = '#include "weft/top/detail/a.hpp"\n'
+        self.orders({"weft/top/a.cpp": use, "weft/top/detail/a.hpp": marked})
+        self.orders({"weft/top/b.cpp": include + use, "weft/top/detail/a.hpp": marked})
+        self.orders({"weft/top/b.cpp": include + use, "weft/top/detail/a.hpp": bare},
+                    "weft/top/b.cpp:3: ")
+        self.orders({"weft/top/b.cpp": include + bare + use, "weft/top/detail/a.hpp": marked},
+                    "weft/top/b.cpp:5: ")
+        self.orders({"weft/top/b.cpp": use, "weft/top/detail/a.hpp": marked}, "weft/top/b.cpp:2: ")
+
+    def test_a_name_for_an_order_is_the_order_and_may_have_the_mark(self):
+        text = ("constexpr auto unordered = std::memory_order_relaxed;\n"
+                "int f() {\n    return n.load(unordered);\n}\n")
+        self.orders({"weft/top/a.cpp": text}, "weft/top/a.cpp:3: unordered without a comment")
+        self.orders({"weft/top/a.cpp": "// Orders: counts.\n" + text})
 
     def test_a_header_of_detail_is_for_its_own_test_and_for_tests_of_what_is_inside(self):
         tree = {**CLEAN, **self.INSIDE,

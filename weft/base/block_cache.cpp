@@ -213,7 +213,7 @@ void depot::push(std::size_t i, free_block* batch) noexcept {
 
 free_block* depot::pop(std::size_t i) noexcept {
     free_block* const batch = classes[i].batches.pop(i);
-    if (batch != nullptr)
+    if (batch != nullptr)  // relaxed: as in push()
         stock.store(stock.load(std::memory_order_relaxed) - length(i, batch),
                     std::memory_order_relaxed);
     return batch;

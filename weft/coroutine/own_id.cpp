@@ -3,11 +3,11 @@
 namespace weft::detail {
 namespace {
 
+// Orders: relaxed, an id only has to be unique.
 constinit std::atomic<std::uint64_t> given{0};
 
 }  // namespace
 
-// Relaxed: the id only has to be unique.
 std::uint64_t own_id::give() const noexcept {
     const std::uint64_t next = given.fetch_add(1, std::memory_order_relaxed) + 1;
     std::uint64_t seen = 0;

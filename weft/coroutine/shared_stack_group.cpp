@@ -54,7 +54,7 @@ struct shared_group {
     std::size_t stack_bytes;
     shared_seats seats;
     thread_block* thread = nullptr;  // the group's thread, set at the first resume
-    // Written by that thread, read by any. Relaxed: they are statistics.
+    // Written by that thread, read by any. Orders: relaxed, they are statistics.
     atomic<std::size_t> saved_bytes{0};
     atomic<std::size_t> copies{0};
 
@@ -63,7 +63,7 @@ struct shared_group {
     // buffers fits any more.
     static constexpr std::size_t most_spare_bytes = 256 << 10;
     std::byte* free_buffers[4 * 48] = {};
-    atomic<std::size_t> spare_bytes{0};  // as above
+    atomic<std::size_t> spare_bytes{0};  // Orders: relaxed, as above.
 
     // The copier: a context on a small stack of its own, for an exchange that replaces the stack of
     // its requester. Made at the first start.

@@ -117,6 +117,7 @@ detail::fiber_core* detail::core_taken_from(fiber& f) noexcept {
 }
 
 unhandled_handler on_unhandled(unhandled_handler h) noexcept {
+    // Release: pairs with report_unhandled(). Acquire: with the call that set the former handler.
     return detail::unhandled.exchange(h, std::memory_order_acq_rel);
 }
 

@@ -18,7 +18,7 @@ void release_slowly(future_core& last) noexcept {
            (c->is_alone() || c->references.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
         const bool holds = c->manner == manner::follows || c->manner == manner::shares;
         future_core* const up = holds ? follow_part::of(*c).up : nullptr;  // K3
-        c->references.store(0, std::memory_order_relaxed);
+        c->references.store(0, std::memory_order_relaxed);  // read by dispose(), called next
         c->handle().destroy();
         c = up;
     }

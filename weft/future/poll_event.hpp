@@ -38,6 +38,7 @@ public:
     poll_event_core() noexcept = default;
     poll_event_core(const poll_event_core&) = delete;
 
+    // Relaxed: the caller owns a reference already.
     void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
     // Acquire and release: the last release destroys what the others have used.
     void release() noexcept {

@@ -72,6 +72,7 @@ struct shared_block {
 private:
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
+        // Relaxed: ordered by the last release().
         if (c.references.load(std::memory_order_relaxed) != 0) return drop_forwarding(c);
         detail::destroy_at(&shared_part::of<T>(c));
         destroy_outcome<T>(c);

@@ -13,7 +13,9 @@ namespace {
 
 constexpr duration long_block = std::chrono::milliseconds(10);
 constexpr std::uint64_t most_places_told = 8;
-constinit atomic<std::uint64_t> places_seen{0};
+constinit atomic<std::uint64_t> places_seen{0};  // Orders: relaxed, only counted.
+// Orders: the acquire of tell_blocked() pairs with the release of on_blocked(), which acquires too,
+// for the handler that it returns.
 constinit atomic<blocked_handler> blocked_teller{nullptr};
 
 // The call sites that were reported. A call site that finds no room counts as reported.
@@ -24,10 +26,10 @@ bool is_first_at(const void* caller) noexcept {
     const auto start = reinterpret_cast<std::uintptr_t>(caller) * 0x9e3779b97f4a7c15 >> 32;
     for (std::size_t i = 0; i < place_count; ++i) {
         atomic<const void*>& place = told_places[(start + i) % place_count];
-        const void* known = place.load(std::memory_order_relaxed);
         // Relaxed, both: an entry is an address and publishes nothing else.
+        const void* known = place.load(std::memory_order_relaxed);
         if (known == nullptr &&
-            place.compare_exchange_strong(known, caller, std::memory_order_relaxed))
+            place.compare_exchange_strong(known, caller, std::memory_order_relaxed))  // as above
             return true;
         if (known == caller) return false;
     }

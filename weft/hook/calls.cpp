@@ -27,6 +27,7 @@ WEFT_COLD void* next_of(const char* name) noexcept {
     WEFT_COLD type find_##name parameters {                                                \
         name##_type original = __interceptor_##name;                                       \
         if (original == nullptr) original = reinterpret_cast<name##_type>(next_of(#name)); \
+        /* Relaxed: every thread finds the same. */                                        \
         name##_pointer.store(original, std::memory_order_relaxed);                         \
         return original arguments;                                                         \
     }

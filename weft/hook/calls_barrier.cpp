@@ -35,6 +35,8 @@ static_assert(sizeof(barrier_words) <= sizeof(pthread_barrier_t));
 int arrive_at_barrier(barrier_words& b) {
     for (;;) {
         // Two rounds that have a bit in common are 32 apart, and have no waiter in common.
+        // Acquire: pairs with the release of the last arrival, so that a caller of the next round
+        // sees what came before the end of this one.
         const unsigned round = __atomic_load_n(&b.round, __ATOMIC_ACQUIRE);
         const std::uint32_t bit = 1u << round % 32;
         enum { waits, is_last, is_late } arrival = waits;
@@ -44,7 +46,7 @@ int arrive_at_barrier(barrier_words& b) {
                     arrival = is_late;
                 } else if (++b.in == b.count) {
                     b.in = 0;
-                    __atomic_store_n(&b.round, round + 1, __ATOMIC_RELEASE);
+                    __atomic_store_n(&b.round, round + 1, __ATOMIC_RELEASE);  // see above
                     arrival = is_last;
                 }
                 return arrival == waits;

@@ -35,11 +35,13 @@ namespace weft::hook {
 namespace {
 
 #if defined(__GLIBC__)
-// Two flags that libc keeps below its count of waiters.
+// Two flags that libc keeps below its count of waiters. Relaxed, both: they are written once, by
+// the initialisation.
 bool is_shared(const pthread_cond_t& c) noexcept {
     return (__atomic_load_n(&c.__data.__wrefs, __ATOMIC_RELAXED) & 1u) != 0;
 }
 clockid_t clock_of(const pthread_cond_t& c) noexcept {
+    // Relaxed: as above.
     return (__atomic_load_n(&c.__data.__wrefs, __ATOMIC_RELAXED) & 2u) != 0 ? CLOCK_MONOTONIC
                                                                             : CLOCK_REALTIME;
 }

@@ -61,6 +61,7 @@ std::uint32_t number_of_caller() noexcept {
 }
 bool is_initialised_by(__cxxabiv1::__guard* g, std::uint32_t me) noexcept {
     const std::uint32_t* const owner = guard_owner(g);
+    // Relaxed: as in set_guard_owner().
     return owner != nullptr && __atomic_load_n(owner, __ATOMIC_RELAXED) == me;
 }
 

@@ -49,7 +49,6 @@ public:
         ::sigemptyset(&open);
         if (signal_ != 0) ::sigaddset(&open, signal_);
         ::pthread_sigmask(SIG_UNBLOCK, &open, nullptr);
-        // Relaxed: the thread's id, for the signal. A request that is missed is made again.
         thread_.store(static_cast<::pid_t>(::syscall(SYS_gettid)), std::memory_order_relaxed);
         do {
             if (asked_.load(std::memory_order_relaxed)) {
@@ -79,6 +78,8 @@ protected:
 
 private:
     const int signal_ = ending_signal();
+    // Orders: relaxed, an id, for the signal, and a request that stands for itself. One that is
+    // missed is made again.
     atomic<::pid_t> thread_{0};  // the thread that waits
     atomic<bool> asked_{false};  // asked to end
     int result_ = -1;

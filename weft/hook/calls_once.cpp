@@ -24,7 +24,7 @@ constexpr int once_under_way = 1;
 constexpr int once_done = 2;
 constexpr int once_process_step = 4;
 
-// Relaxed: it changes in the single thread of a new process.
+// Orders: relaxed, it changes in the single thread of a new process.
 constinit atomic<int> once_process{0};
 
 __attribute__((constructor(101))) void count_processes() {

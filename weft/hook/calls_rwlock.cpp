@@ -41,11 +41,12 @@ bool is_shared(const pthread_rwlock_t& l) noexcept { return l.__data.__shared !=
 bool writers_go_first(const pthread_rwlock_t& l) noexcept {
     return l.__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
 }
+// Relaxed, both: the id is compared with the caller's own, and a writer stores and clears its own.
 int writer_of(const pthread_rwlock_t& l) noexcept {
-    return __atomic_load_n(&l.__data.__cur_writer, __ATOMIC_RELAXED);
+    return __atomic_load_n(&l.__data.__cur_writer, __ATOMIC_RELAXED);  // as said above
 }
 void set_writer(pthread_rwlock_t& l, int to) noexcept {
-    __atomic_store_n(&l.__data.__cur_writer, to, __ATOMIC_RELAXED);
+    __atomic_store_n(&l.__data.__cur_writer, to, __ATOMIC_RELAXED);  // as above
 }
 #else
 bool is_shared(const pthread_rwlock_t&) noexcept { return false; }

@@ -34,6 +34,8 @@ namespace {
 
 using post_bell = bell<256, 8>;
 constinit post_bell posts;
+// Orders: what acquires pairs with what releases; the rings themselves are ordered by the bell. A
+// child of fork() clears it in its only thread.
 constinit atomic<bool> bell_stands{false};
 
 void stand_at_bell(void*) noexcept {

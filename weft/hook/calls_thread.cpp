@@ -71,7 +71,8 @@ public:
         : number_(reinterpret_cast<long>(number)), seen_(seen) {}
 
     void run() noexcept override {
-        // A request to end that comes just before the sleep is found after this time.
+        // A request to end that comes just before the sleep is found after this time. Relaxed: it
+        // stands for itself.
         constexpr timespec a_while = {10, 0};
         while (!asked_.load(std::memory_order_relaxed) &&
                (futex(FUTEX_WAIT, seen_, &a_while) == 0 || errno == EINTR || errno == ETIMEDOUT)) {

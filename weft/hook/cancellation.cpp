@@ -43,6 +43,8 @@ struct cancel_record {
     cancel_record* next;
     const std::uint64_t id;  // of the fiber
     fiber_core* const fiber;
+    // Orders: the acquire of the fiber pairs with the release of cancel_fiber(); where the fiber
+    // waits, its message has ordered it, and relaxed is enough.
     atomic<bool> is_pending{false};
     // Only the fiber uses the fields from here on.
     bool is_exiting = false;
@@ -55,7 +57,7 @@ struct cancel_record {
 
 namespace {
 
-// The count of pending requests. Relaxed: the maker of a request notifies its fiber.
+// The count of pending requests. Orders: relaxed, the maker of a request notifies its fiber.
 constinit atomic<unsigned> pending_cancels{0};
 
 class cancel_records {

@@ -82,7 +82,7 @@ child_watch* child_watch::find_or_begin(const child_kind& k) noexcept {
         const std::lock_guard held(all.lock);
         for (child_watch& w : all.under_way) {
             if (w.kind_ != k) continue;
-            w.references_.fetch_add(1, std::memory_order_relaxed);
+            w.references_.fetch_add(1, std::memory_order_relaxed);  // relaxed: the list has one
             delete made;
             return &w;
         }

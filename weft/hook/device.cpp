@@ -86,7 +86,7 @@ bool is_over(int fd) noexcept {
     return is;
 }
 
-constinit atomic<bool> low_water_was_set{false};
+constinit atomic<bool> low_water_was_set{false};  // Orders: relaxed, it stands for itself.
 
 std::size_t low_water_of(int fd) noexcept {
     int least = 1;
@@ -96,7 +96,7 @@ std::size_t low_water_of(int fd) noexcept {
 }
 
 namespace {
-constinit atomic<bool> linger_was_set{false};  // by this process; orders nothing else
+constinit atomic<bool> linger_was_set{false};  // by this process. Orders: relaxed, as above.
 }  // namespace
 
 bool lingers(int fd) noexcept {

@@ -22,7 +22,7 @@ using place = atomic<std::uint8_t>;
 constinit number_table<place> table;
 constinit atomic<unsigned> highest{0};  // fd of which anything was ever learnt
 
-// Relaxed, here and below: a byte publishes nothing else.
+// Orders: a byte publishes nothing else, nor does `highest`.
 constexpr auto relaxed = std::memory_order_relaxed;
 
 // A file without an inode of its own is identified by a name.

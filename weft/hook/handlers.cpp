@@ -17,6 +17,8 @@ using info_handler = void (*)(int, siginfo_t*, void*);
 constexpr int most_signals = 65;
 
 struct handler_words {
+    // Orders: what acquires pairs with the releases of set_handler(), which may be another
+    // thread's.
     atomic<plain_handler> plain{nullptr};
     atomic<info_handler> info{nullptr};
 };
@@ -29,7 +31,6 @@ bool restarts(int signal) noexcept {
     return (now.sa_flags & SA_RESTART) != 0;
 }
 
-// Acquire in both: pairs with set_handler, which may be another thread's.
 void run_plain(int signal, siginfo_t* why, void*) noexcept(false) {
     const bool goes_on = restarts(signal);
     {

@@ -20,6 +20,7 @@ constinit atomic<unsigned char> process_state::word{
 
 namespace {
 
+// Orders: relaxed, it is written before the program begins, and by a child in its only thread.
 constinit atomic<::pid_t> own_process{0};
 
 bool is_set(const char* name) noexcept {

@@ -34,12 +34,13 @@ namespace weft::hook {
 namespace {
 
 // The count of waiters in the lot for mutexes: a thread that unlocks checks the lot only if it is
-// not 0.
+// not 0. Orders: a waiter's addition is sequentially consistent, and what is read behind the fence
+// of unlock_mutex_of_thread() pairs with it; what is read before is a hint.
 constinit atomic<unsigned> mutex_waits{0};
 
 // A fiber was killed in a wait for a condition, and continues without the mutex: from now on each
-// unlock in a fiber checks which fiber owns the mutex. Relaxed: it is needed for that fiber's own
-// unlock.
+// unlock in a fiber checks which fiber owns the mutex. Orders: relaxed, it is needed for that
+// fiber's own unlock.
 constinit atomic<bool> was_kept_from_its_mutex{false};
 
 struct counted_wait {
@@ -70,10 +71,12 @@ constexpr int elided = 256;  // a mutex that is locked so has a free word
 constexpr int never_elided = 512;
 constexpr int elision_bits = elided | never_elided;
 
+// Relaxed: the kind is written by the initialisation, and a bit of it by the first lock.
 bool has_plain_words(const pthread_mutex_t& m) noexcept {
     return (__atomic_load_n(&m.__data.__kind, __ATOMIC_RELAXED) & ~(kind_bits | elision_bits)) == 0;
 }
 int kind_of(const pthread_mutex_t& m) noexcept { return m.__data.__kind & kind_bits; }
+// Relaxed, here and where it is written: an owner that is not the caller is only a hint.
 int owner_of(const pthread_mutex_t& m) noexcept {
     return __atomic_load_n(&m.__data.__owner, __ATOMIC_RELAXED);
 }
@@ -101,12 +104,13 @@ bool try_take(pthread_mutex_t& m) noexcept {
         return true;
     }
     int expected = 0;
+    // Acquire: pairs with give_up() and with libc's unlock. Relaxed on failure: nothing is read.
     return __atomic_compare_exchange_n(word_of(m), &expected, 1, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED);
 }
 void become_owner(pthread_mutex_t& m, int me) noexcept {
     told_acquired(m);
-    __atomic_store_n(&m.__data.__owner, me, __ATOMIC_RELAXED);
+    __atomic_store_n(&m.__data.__owner, me, __ATOMIC_RELAXED);  // as owner_of()
     ++m.__data.__nusers;
     if (kind_of(m) == PTHREAD_MUTEX_RECURSIVE_NP) m.__data.__count = 1;
 }
@@ -131,6 +135,7 @@ WEFT_NOINLINE void pass_on(int* word) noexcept {
     const auto wake_thread = [&] {
         return !__libc_single_threaded && weft::detail::futex_wake(word) != 0;
     };
+    // Relaxed: a turn that two callers change at once matters little.
     const bool of_threads =
         !__libc_single_threaded &&
         turns.fetch_add(1, std::memory_order_relaxed) % threads_turn == threads_turn - 1;
@@ -150,13 +155,14 @@ WEFT_NOINLINE void pass_on(int* word) noexcept {
 
 void give_up(pthread_mutex_t& m) noexcept {
     told_released(m);
-    __atomic_store_n(&m.__data.__owner, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&m.__data.__owner, 0, __ATOMIC_RELAXED);  // as owner_of()
     --m.__data.__nusers;
     if (!WEFT_TSAN && __libc_single_threaded && *word_of(m) == 1) {
         *word_of(m) = 0;
         return;
     }
     int expected = 1;
+    // Release: pairs with try_take() and with libc's lock. Relaxed on failure: pass_on() is next.
     if (!__atomic_compare_exchange_n(word_of(m), &expected, 0, false, __ATOMIC_RELEASE,
                                      __ATOMIC_RELAXED)) [[unlikely]]
         pass_on(word_of(m));
@@ -180,6 +186,7 @@ WEFT_NOINLINE int take_slowly(pthread_mutex_t& m, time_point deadline) {
     int* const word = word_of(m);
     // A thread that owns it unlocks soon.
     for (int looks = 0; looks < 32 && !is_fiber(owner_of(m)); ++looks) {
+        // Relaxed: only a hint when to try.
         if (__atomic_load_n(word, __ATOMIC_RELAXED) == 0 && try_take(m)) return 0;
         detail::spin_pause();
     }
@@ -227,6 +234,7 @@ int take_slowly(pthread_mutex_t&, time_point) { return ENOTSUP; }
 
 bool is_free(const pthread_mutex_t& m) noexcept {
 #if defined(__GLIBC__)
+    // Acquire: pairs with the unlock by libc or by give_up().
     return __atomic_load_n(&m.__data.__lock, __ATOMIC_ACQUIRE) == 0;
 #else
     return static_cast<void>(m), false;
@@ -535,7 +543,7 @@ bool lock_unasked([[maybe_unused]] pthread_mutex_t& m) noexcept {
 #if defined(__GLIBC__)
     // A sanitizer must see the lock.
     if (WEFT_TSAN || !is_unasked(m.__data.__kind & ~never_elided) || !try_take(m)) return false;
-    __atomic_store_n(&m.__data.__owner, number_of_thread(), __ATOMIC_RELAXED);
+    __atomic_store_n(&m.__data.__owner, number_of_thread(), __ATOMIC_RELAXED);  // as owner_of()
     ++m.__data.__nusers;
     return true;
 #else

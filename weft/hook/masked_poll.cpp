@@ -62,7 +62,7 @@ private:
     const time_point deadline_;
     const sigset_t mask_;
     const int hurry_;
-    atomic<bool> asked_{false};  // to end
+    atomic<bool> asked_{false};  // to end. Orders: relaxed, it stands for itself.
     int result_ = 0;
     int error_ = 0;
 };

@@ -35,6 +35,7 @@ struct file_entry {
         // Acquire, both: a file of a later generation is seen with that generation, or none.
         if (generation.load(std::memory_order_acquire) != g + 1) return false;
         if (file.load(std::memory_order_acquire) != f) return false;
+        // Relaxed: the loads above are before it.
         return generation.load(std::memory_order_relaxed) == g + 1;
     }
     // Whether the entry is of this generation, for any file. Relaxed: the file is not read.
@@ -42,6 +43,7 @@ struct file_entry {
         return generation.load(std::memory_order_relaxed) == g + 1;
     }
     void set(std::uint64_t g, std::uint64_t f) noexcept {
+        // Relaxed: the release of the file is behind it.
         generation.store(0, std::memory_order_relaxed);
         // Release, both: pairs with is_of().
         file.store(f, std::memory_order_release);
@@ -138,6 +140,7 @@ void forget_parents_waits() noexcept {
             new (&e.drivers) weft::detail::watcher_set;
             constexpr auto all =
                 io_entry::readable | io_entry::writable | io_entry::urgent | io_entry::far_end;
+            // Relaxed, both: a child of fork() has one thread.
             const std::uint64_t now = e.ready.load(std::memory_order_relaxed);
             e.ready.store((now + io_entry::event) | all, std::memory_order_relaxed);
         },

@@ -58,12 +58,14 @@ robust_list_head* list_of_thread() noexcept {
 }  // namespace
 
 bool is_robust(const pthread_mutex_t& m) noexcept {
+    // Relaxed: the bit is written by the initialisation.
     return (__atomic_load_n(&m.__data.__kind, __ATOMIC_RELAXED) & robust_bit) != 0;
 }
 
 bool let_owner_die(pthread_mutex_t& m) noexcept {
     int* const word = &m.__data.__lock;
     const int me = static_cast<int>(::gettid());
+    // Relaxed: the id is compared with the caller's own, which it has written itself.
     int seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     const bool inherits = (m.__data.__kind & inheritance_bit) != 0;
     constexpr int waited_for = static_cast<int>(FUTEX_WAITERS);
@@ -87,6 +89,7 @@ bool let_owner_die(pthread_mutex_t& m) noexcept {
         linked_at(before.__next).__prev = link_to(own, false);
         linked_at(before.__prev).__next = link_to(own, true);
         return false;
+        // Release: as said above. Relaxed on failure: the exchange tests it.
     } while (!__atomic_compare_exchange_n(word, &seen, (seen & waited_for) | died, false,
                                           __ATOMIC_RELEASE, __ATOMIC_RELAXED));
     // The sleeper uses no private flag, because the kernel wakes it.
@@ -97,14 +100,14 @@ bool let_owner_die(pthread_mutex_t& m) noexcept {
 
 void unlock_lost(pthread_mutex_t& m) noexcept {
     int* const word = &m.__data.__lock;
-    int seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    int seen = __atomic_load_n(word, __ATOMIC_RELAXED);  // as in let_owner_die()
     const bool is_own = (seen & static_cast<int>(FUTEX_TID_MASK)) == static_cast<int>(::gettid());
     if (!is_own || m.__data.__list.__next != nullptr) return;
     if ((m.__data.__kind & inheritance_bit) != 0) {
         real::syscall(SYS_futex, reinterpret_cast<long>(word), FUTEX_UNLOCK_PI, 0, 0, 0, 0);
         return;
     }
-    seen = __atomic_exchange_n(word, 0, __ATOMIC_RELEASE);
+    seen = __atomic_exchange_n(word, 0, __ATOMIC_RELEASE);  // pairs with the next lock
     if ((seen & static_cast<int>(FUTEX_WAITERS)) != 0)
         real::syscall(SYS_futex, reinterpret_cast<long>(word), FUTEX_WAKE, 1, 0, 0, 0);
 }

@@ -215,6 +215,7 @@ unparked park_beside(const fiber_core& f, const void* address, const parking& ho
             break;
         }
         if (ran) continue;
+        // Acquire: as above.
         if (const flow* const owner = owner_here(address, how);
             owner != nullptr && mine.word.load(std::memory_order_acquire) == 0)
             fail_in_need(f, address, how, *owner);

@@ -7,7 +7,9 @@ namespace weft::hook {
 namespace {
 
 constexpr std::uint64_t most_told = 8;
-constinit atomic<std::uint64_t> pins_seen{0};
+constinit atomic<std::uint64_t> pins_seen{0};  // Orders: relaxed, only counted.
+// Orders: the acquire of report_pin() pairs with the release of on_held_lock(), which acquires too,
+// for the handler that it returns.
 constinit atomic<pin_handler> pin_teller{nullptr};
 
 }  // namespace

@@ -209,6 +209,7 @@ void leave_table(unsigned first, unsigned last) noexcept {
 void leave_closed() noexcept {
     weft::detail::for_each_entry(
         [](io_entry& e, void*) {
+            // Relaxed: a hint; leave_table() reads it again.
             const bool in_use = (e.life.load(std::memory_order_relaxed) & io_entry::closed) == 0;
             if (in_use && real::fcntl(e.number, F_GETFD, nullptr) < 0) leave_table(e.number);
         },

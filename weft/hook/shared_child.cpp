@@ -57,7 +57,7 @@ void* find(const char* name, int (*sanitizers)(), atomic<void*>& kept) noexcept 
     void* found = kept.load(std::memory_order_relaxed);
     if (found != nullptr) return found;
     found = sanitizers != nullptr ? reinterpret_cast<void*>(sanitizers) : real::next_of(name);
-    kept.store(found, std::memory_order_relaxed);
+    kept.store(found, std::memory_order_relaxed);  // as said above
     return found;
 }
 

@@ -19,6 +19,7 @@
 namespace weft::hook {
 namespace {
 
+// Orders: relaxed, it stands for itself.
 constinit atomic<stop_answer> answer_of_process{stop_answer::by_library};
 
 // What a library does with an error of its wait, by the beginning of its file's name.
@@ -103,7 +104,7 @@ way_out look_for_way_out() {
 }
 
 constexpr std::uint64_t most_stuck_told = 64;
-constinit atomic<std::uint64_t> stuck_fibers{0};
+constinit atomic<std::uint64_t> stuck_fibers{0};  // Orders: relaxed, only counted.
 
 void report_stuck(const fiber_core& f, const way_out& way) noexcept {
     if (stuck_fibers.fetch_add(1, std::memory_order_relaxed) >= most_stuck_told) return;
@@ -223,7 +224,6 @@ void has_waited() noexcept {
 
 std::uint64_t stuck_count() noexcept { return stuck_fibers.load(std::memory_order_relaxed); }
 
-// Relaxed, both: a word that stands for itself.
 void set_stop_answer(stop_answer a) noexcept {
     answer_of_process.store(a, std::memory_order_relaxed);
 }

@@ -37,6 +37,8 @@ T* there(atomic<T*>& at, int first) noexcept {
     if (!make || p != nullptr) return p;
     std::unique_ptr<T> fresh(new (std::nothrow) T(first));
     if (!fresh) return nullptr;
+    // Release: pairs with the load above, and with for_each_entry(). Acquire on failure: as that
+    // load.
     return at.compare_exchange_strong(p, fresh.get(), std::memory_order_acq_rel) ? fresh.release()
                                                                                  : p;
 }
@@ -61,7 +63,7 @@ void for_each_entry(void (*f)(io_entry&, void*), void* with) noexcept {
         middle* m = top.load(std::memory_order_acquire);  // pairs with there()
         if (m == nullptr) continue;
         for (auto& at : m->chunks)
-            if (chunk* c = at.load(std::memory_order_acquire))
+            if (chunk* c = at.load(std::memory_order_acquire))  // as above
                 for (io_entry& e : c->entries) f(e, with);
     }
 }

@@ -133,7 +133,8 @@ private:
     detail::uring_buffers lent_;
     // An eventfd, once a foreign loop sleeps on it: readable after a wake and after each result.
     // The ring's own descriptor does not wake its sleeper if results are delivered only when they
-    // are asked for. The loop's thread reads it relaxed: that thread writes it.
+    // are asked for. Orders: the acquire of tell_foreign_loop() pairs with the release of
+    // native_handle(); the loop's thread, which writes it, reads it relaxed.
     atomic<int> told_{-1};
     // Polls and calls to cancel, by key, and the listeners whose accepts are to end.
     detail::ring_endings endings_;

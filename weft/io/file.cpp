@@ -129,6 +129,7 @@ bool file_transfer::read_quickly() noexcept {
     const std::int64_t n = request_.of.call([&](int number) noexcept {
         return ::preadv2(number, parts, count, static_cast<::off_t>(request_.offset), RWF_NOWAIT);
     });
+    // Relaxed: as above.
     if (n == -EOPNOTSUPP) core_->has_quick.store(false, std::memory_order_relaxed);
     // Zero need not be the end: Linux 5.9 and 5.10 return it for data that they would have to wait
     // for.

@@ -165,6 +165,7 @@ io_driver* shared_io_driver(int* why) noexcept {
     const std::lock_guard held(making);
     io_driver* d = shared.load(std::memory_order_relaxed);  // written under the lock
     int error = 0;
+    // Release: pairs with the first load.
     if (d == nullptr) shared.store(d = begin_shared_driver(error), std::memory_order_release);
     if (why != nullptr) *why = error;
     return d;

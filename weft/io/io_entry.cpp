@@ -76,20 +76,22 @@ void io_entry::last_out(std::uint64_t seen) noexcept {
 
 // E1, E4, E5
 std::uint64_t io_entry::open_now(std::uint64_t kind, std::uint64_t flags, ended& by) noexcept {
-    std::uint64_t now = life.load(std::memory_order_relaxed);
+    std::uint64_t now = life.load(std::memory_order_relaxed);  // tested by the exchange
     // Still open: it was closed without weft.
     if ((now & closed) == 0) end_now(true, by);
     borrowers = 0;
+    // Relaxed, both: the exchange of `life` below publishes it to every enter().
     std::uint64_t r = ready.load(std::memory_order_relaxed);
     while (!ready.compare_exchange_weak(
         r, ((r + event) & ~(event - 1)) | readable | writable | urgent | far_end | kind,
-        std::memory_order_relaxed)) {
+        std::memory_order_relaxed)) {  // as above
     }
     std::uint64_t next;
     do {
         // Callers may be in enter() with an old generation: their counts are kept.
         next = (generation_of(now) + 1) << generation_shift | (now & users) | flags;
-        // Release: pairs with enter().
+        // Release: pairs with enter(). Acquire: with leave() of the users before. Relaxed on
+        // failure: the exchange tests it.
     } while (!life.compare_exchange_weak(now, next, std::memory_order_acq_rel,
                                          std::memory_order_relaxed));
     return generation_of(next);
@@ -97,7 +99,7 @@ std::uint64_t io_entry::open_now(std::uint64_t kind, std::uint64_t flags, ended&
 
 // Takes the waiters out of the entry and notifies the drivers. E5, E6
 void io_entry::end_now(bool stays_open, ended& by) noexcept {
-    const std::uint64_t now = life.load(std::memory_order_relaxed);
+    const std::uint64_t now = life.load(std::memory_order_relaxed);  // as in close()
     const auto generation = static_cast<std::uint32_t>(generation_of(now));
     const bool has_calls = (now & users) > user;  // close() is a user itself
     for (wait_list& queue : waiting) claim_all(queue, by.waiters);
@@ -133,6 +135,7 @@ bool io_entry::close(std::uint64_t generation) noexcept {
     ended by;
     {
         const std::lock_guard held(lock);
+        // Relaxed: it is opened and closed under the lock alone.
         if (!is_open_in(life.load(std::memory_order_relaxed), generation)) return false;
         // The closer is a user too, so that the fd is given back after all that follows. E1
         // Acquire and release: pairs with is_open().
@@ -148,6 +151,7 @@ bool io_entry::end(std::uint64_t generation) noexcept {
     ended by;
     {
         const std::lock_guard held(lock);
+        // Relaxed: as in close().
         if (!is_open_in(life.load(std::memory_order_relaxed), generation)) return false;
         life.fetch_or(closed, std::memory_order_acq_rel);  // pairs with is_open()
         end_now(true, by);
@@ -159,7 +163,7 @@ bool io_entry::end(std::uint64_t generation) noexcept {
 std::uint64_t io_entry::borrow(bool& counts) noexcept {
     ended none;
     const std::lock_guard held(lock);
-    const std::uint64_t now = life.load(std::memory_order_relaxed);
+    const std::uint64_t now = life.load(std::memory_order_relaxed);  // as in close()
     counts = (now & (closed | borrowed)) != 0;
     if (!counts) return generation_of(now);
     // The cancellation of its calls relies on the generation, and its last user on `owed`: both
@@ -179,7 +183,7 @@ void io_entry::release_borrowed(std::uint64_t generation) noexcept {
     ended by;
     {
         const std::lock_guard held(lock);
-        const std::uint64_t now = life.load(std::memory_order_relaxed);
+        const std::uint64_t now = life.load(std::memory_order_relaxed);  // as in close()
         // If the fd was opened as weft's own since then, nothing is borrowed any more.
         if (!is_open_in(now, generation) || (now & borrowed) == 0 || --borrowers != 0) return;
         life.fetch_or(closed, std::memory_order_acq_rel);  // pairs with is_open()
@@ -198,8 +202,10 @@ void io_entry::fetch_waiting(std::uint64_t flags) const noexcept {
 
 void io_entry::notify(std::uint64_t generation, std::uint64_t flags, const io_driver* by) noexcept {
     const auto last_bits = static_cast<std::uint32_t>(generation);
+    // Relaxed: the caller has the generation from what came after its open(); it may be closed at
+    // any time.
     if (!is_open_and_ends(life.load(std::memory_order_relaxed), last_bits)) return;
-    std::uint64_t now = ready.load(std::memory_order_relaxed);
+    std::uint64_t now = ready.load(std::memory_order_relaxed);  // tested by the exchange
     // Release: pairs with look().
     while (!ready.compare_exchange_weak(now, (now + event) | flags, std::memory_order_release,
                                         std::memory_order_relaxed)) {
@@ -269,6 +275,7 @@ int io_entry::be_watched_by(io_driver& d, std::uint32_t generation, bool for_roo
     constexpr std::uintptr_t room = watcher_set::room;
     if (drivers.has(d, for_room ? room : watches)) return 0;
     const bool is_more = drivers.has(d, watches);
+    // Relaxed: the fd type changes under the lock alone.
     const bool at_once = for_room || !d.watches_room_apart() ||
                          (ready.load(std::memory_order_relaxed) & short_is_all) != 0;
     if (!drivers.add(d, at_once ? watches | room : watches)) return ENOMEM;
@@ -280,7 +287,8 @@ int io_entry::be_watched_by(io_driver& d, std::uint32_t generation, bool for_roo
 
 bool io_entry::be_served_rarely(io_driver& d) noexcept {
     const std::lock_guard held(lock);
-    // If it was closed after the call began, d cancels the calls itself.
+    // If it was closed after the call began, d cancels the calls itself. Relaxed, both: as in
+    // close().
     if ((life.load(std::memory_order_relaxed) & closed) != 0) {
         d.cancel_calls(
             *this, static_cast<std::uint32_t>(generation_of(life.load(std::memory_order_relaxed))));
@@ -310,6 +318,7 @@ void io_entry::rewatch(std::uint32_t generation, io_driver& d, io_driver* instea
     {
         const std::lock_guard held(lock);
         const bool for_room = drivers.has(d, watcher_set::room);
+        // Relaxed: as in close().
         if (!is_open_and_ends(life.load(std::memory_order_relaxed), generation) ||
             !drivers.remove(d, watcher_set::watches))
             return;
@@ -328,6 +337,7 @@ void io_entry::rewatch(std::uint32_t generation, io_driver& d, io_driver* instea
 
 short io_entry::wanted(std::uint32_t generation, const io_driver& by) noexcept {
     const std::lock_guard held(lock);
+    // Relaxed: as in close().
     if (!is_open_and_ends(life.load(std::memory_order_relaxed), generation)) return 0;
     // A driver that watches for another driver, which forwards to it, asks for everything.
     const bool for_all = !drivers.has(by, watcher_set::watches);
@@ -344,6 +354,7 @@ short io_entry::wanted(std::uint32_t generation, const io_driver& by) noexcept {
 }
 
 bool io_entry::is_leaving(std::uint32_t generation) const noexcept {
+    // Relaxed: a driver that has calls of a later generation has entered that, and sees it here.
     const std::uint64_t now = life.load(std::memory_order_relaxed);
     return static_cast<std::uint32_t>(generation_of(now)) == generation && (now & owed) != 0;
 }

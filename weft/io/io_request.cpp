@@ -51,21 +51,22 @@ bool set_nonblocking(int number, bool on) noexcept {
            ::fcntl(number, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) == 0;
 }
 
-// Relaxed, in both: the lock orders the bits, and nothing else relies on them.
 // Returns one, zero if the descriptor did not block anyway, or -errno.
 std::int64_t unblock(io_entry& e, std::uint64_t mine) noexcept {
     const std::lock_guard held(e.lock);
+    // Relaxed, all, in both: the lock orders the bits, and nothing else relies on them.
     if ((e.ready.load(std::memory_order_relaxed) & unblocked) == 0) {
         const int flags = ::fcntl(e.number, F_GETFL);
         if (flags < 0) return -errno;
         if ((flags & O_NONBLOCK) != 0) return 0;
         if (!set_nonblocking(e.number, true)) return -errno;
     }
-    e.ready.fetch_or(mine, std::memory_order_relaxed);
+    e.ready.fetch_or(mine, std::memory_order_relaxed);  // as above
     return 1;
 }
 void block_again(io_entry& e, std::uint64_t mine) noexcept {
     const std::lock_guard held(e.lock);
+    // Relaxed: as in unblock().
     const std::uint64_t before = e.ready.fetch_and(~mine, std::memory_order_relaxed);
     if ((before & unblocked) == mine) static_cast<void>(set_nonblocking(e.number, false));
 }

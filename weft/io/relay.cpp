@@ -35,11 +35,12 @@ bool relay_operation::take_turns() noexcept {
     return writes_;
 }
 
+// Relaxed: as in take_turns().
 void relay_operation::release() noexcept {
     if (std::exchange(reads_, false))
-        from_->read_by_somebody.store(false, std::memory_order_relaxed);
+        from_->read_by_somebody.store(false, std::memory_order_relaxed);  // as said above
     if (std::exchange(writes_, false))
-        to_->written_by_somebody.store(false, std::memory_order_relaxed);
+        to_->written_by_somebody.store(false, std::memory_order_relaxed);  // the same
 }
 
 bool relay_operation::ready() noexcept {

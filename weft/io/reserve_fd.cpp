@@ -37,7 +37,7 @@ duration reserve_fd::refuse(const descriptor_ref& listener) noexcept {
         });
         if (peer >= 0) {
             ::close(static_cast<int>(peer));
-            refused_count_.fetch_add(1, std::memory_order_relaxed);
+            refused_count_.fetch_add(1, std::memory_order_relaxed);  // a figure
         }
         spare_ = open_spare();
         if (peer < 0) break;

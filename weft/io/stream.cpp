@@ -253,7 +253,7 @@ WEFT_ALWAYS_INLINE std::int64_t at_once(stream_core& c, bool reads, const std::s
         return moved >= 0 ? moved : errno == EWOULDBLOCK ? -EAGAIN : -errno;
     });
 }
-// Ends the turn.
+// Ends the turn. Relaxed: as above.
 void release(stream_core& c, bool reads) noexcept {
     c.turn(reads).store(false, std::memory_order_relaxed);
 }

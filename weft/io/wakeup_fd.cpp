@@ -16,6 +16,7 @@ wakeup_fd::wakeup_fd() : number_(open_event_fd(false)) {
 wakeup_fd::~wakeup_fd() { ::close(number_); }
 
 void wakeup_fd::always_tell() noexcept {
+    // Relaxed: the next step orders it.
     if (always_.exchange(true, std::memory_order_relaxed)) return;
     // Acquire and release: a wake either is in the word by now, or comes after this and sees
     // `always_`.

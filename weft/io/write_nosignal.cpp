@@ -95,7 +95,7 @@ std::int64_t write_quietly(int number, const ::iovec* parts, int count) noexcept
         const std::int64_t n =
             or_error_of_write(::pwritev2(number, parts, count, -1, rwf_nosignal));
         if (n != -EOPNOTSUPP && n != -ENOSYS) return n;
-        refused.store(true, std::memory_order_relaxed);
+        refused.store(true, std::memory_order_relaxed);  // as above
     }
     return write_blocked(number, parts, count);
 }

@@ -166,9 +166,10 @@ time_point manager_core::deadline_of(std::uint64_t id) noexcept {
 }
 
 std::size_t manager_core::tick(time_point t, std::size_t budget) noexcept {
+    // Relaxed, all: a clock, which orders nothing.
     auto seen = present_.load(std::memory_order_relaxed);
     const auto wanted = t.time_since_epoch().count();
-    // Relaxed: a clock, which orders nothing. A caller that goes back does not set this clock back.
+    // Relaxed: as above. A caller that goes back does not set this clock back.
     while (seen < wanted &&
            !present_.compare_exchange_weak(seen, wanted, std::memory_order_relaxed)) {
     }

@@ -18,6 +18,7 @@ std::size_t shard_count_for(std::size_t wanted) noexcept {
 
 // Each thread has a number, in the order of their first calls.
 unsigned number_of_thread() noexcept {
+    // Orders: relaxed, the numbers only have to differ.
     static constinit atomic<unsigned> given{0};
     thread_local const unsigned mine = given.fetch_add(1, std::memory_order_relaxed);
     return mine;
@@ -191,7 +192,6 @@ void task_table::arm(shard& s, slot& place, tick deadline) noexcept {
     d.of = &place;
     s.timers.add(d, deadline);
     ++s.counts.deadlines;
-    // Relaxed, here and below: written under the lock; a reader without the lock checks again.
     if (deadline < s.next.load(std::memory_order_relaxed))
         s.next.store(deadline, std::memory_order_relaxed);  // T3
 }

@@ -28,7 +28,7 @@ loop* make_nobodys_loop() {
     std::thread([l = l.get()] {
         for (;;) l->run_once(never);
     }).detach();
-    nobodys.store(l.get(), std::memory_order_release);
+    nobodys.store(l.get(), std::memory_order_release);  // pairs with loop_of_nobody()
     return l.release();
 }
 

@@ -19,13 +19,13 @@ bool detail::blocking_call::begin(waiter& w, const char* what) noexcept {
 
 void detail::blocking_call::cancel(waiter& w) noexcept {
     auto& self = w.operation<blocking_call>();
-    self.asked_to_end_.store(true, std::memory_order_relaxed);
+    self.asked_to_end_.store(true, std::memory_order_relaxed);  // see is_asked_to_end()
     if (!self.pool_.cancel(self)) self.pool_.wait_for(self);
 }
 
 void detail::blocking_call::interrupt(waiter& w, stop_reason) noexcept {
     auto& self = w.operation<blocking_call>();
-    self.asked_to_end_.store(true, std::memory_order_relaxed);
+    self.asked_to_end_.store(true, std::memory_order_relaxed);  // as above
     if (self.pool_.cancel(self) && w.claim()) w.wake();
 }
 

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Relaxed: it is a count of threads, and publishes nothing that they have written.
+// Orders: relaxed, it is a count of threads, and publishes nothing that they have written.
 constinit atomic<unsigned> in_their_functions{0};
 
 }  // namespace

@@ -470,7 +470,7 @@ loop::run_by::~run_by() {
     loop_.now_on().forget_wake();
     if (!loop_.ready()) loop_.take_posted();
     loop_.now_on().flush();
-    loop_.running_.store(false, std::memory_order_release);
+    loop_.running_.store(false, std::memory_order_release);  // pairs with run_by() and ~loop()
 }
 
 void loop::expect_own_process(std::source_location caller) const noexcept {
@@ -479,10 +479,11 @@ void loop::expect_own_process(std::source_location caller) const noexcept {
 }
 
 unsigned loop::fork_count() noexcept {
-    // It can fail only for lack of memory; a fork is not noticed then.
+    // It can fail only for lack of memory; a fork is not noticed then. Relaxed: a child has one
+    // thread when it counts.
     [[maybe_unused]] static const int watched =
         ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-    return forks.load(std::memory_order_relaxed);  // a child has one thread when it counts
+    return forks.load(std::memory_order_relaxed);  // as above
 }
 
 // -- live flows -------------------------------------------------------------------------------

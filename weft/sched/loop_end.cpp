@@ -30,7 +30,8 @@ void loop::kill_all() noexcept {
     drop_ready();  // it may own timers
     end_timers();
     drop_ready();
-    // The thread that posted last, or called stop(), may be about to wake the driver.
+    // The thread that posted last, or called stop(), may be about to wake the driver. Acquire,
+    // both: pairs with post() and tell().
     for (detail::spin_wait w; wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
                               telling_count_.load(std::memory_order_acquire) != 0;)
         w.once();

@@ -32,7 +32,8 @@ unsigned processor_count() noexcept {
 bool pool::core::has_nothing_left() const noexcept {
     if (has_work() || strand_flow_count.load(std::memory_order_relaxed) != 0) return false;
     return std::none_of(workers.begin(), workers.end(), [](const auto& w) {
-        return w->flow_count.load(std::memory_order_relaxed) != 0 || w->own().has_posted();
+        return w->flow_count.load(std::memory_order_relaxed) != 0 ||  // as said above
+               w->own().has_posted();
     });
 }
 

@@ -52,6 +52,8 @@ struct strand::core final : executor, detail::frame, std::enable_shared_from_thi
     bool running = false;
     bool rang = false;    // the alarm has fired
     bool closed = false;  // it no longer runs anything
+    // Orders: relaxed, it is written in the strand's turns, and read under the lock, which the end
+    // of each turn takes.
     atomic<std::size_t> flow_count{0};
 
 private:

@@ -40,6 +40,7 @@ public:
 
 private:
     atomic<time_point> now_{time_point{}};
+    // Orders: what acquires pairs with wake(). All are exchanges, so that each wake before is seen.
     atomic<bool> woken_{false};
 };
 

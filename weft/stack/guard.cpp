@@ -12,6 +12,7 @@ namespace weft::detail {
 namespace {
 
 // A plain counter: nothing is published through it, so relaxed.
+// Orders: relaxed, a count, by which nothing is published.
 constinit std::atomic<std::size_t> protections{0};
 
 std::uint64_t canary_word(const std::byte* limit, std::size_t i) noexcept {

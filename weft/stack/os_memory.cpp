@@ -31,7 +31,8 @@ bool advise(memory_range r, advice what) noexcept {
 // process_madvise on the calling process, by the constant that means the caller (PIDFD_SELF, Linux
 // 6.15) and not by a descriptor: after a fork a descriptor would mean the parent.
 std::size_t advise_many(const memory_range* r, std::size_t count, advice what) noexcept {
-    static constinit std::atomic<bool> known_missing{false};  // a hint, so relaxed
+    // Orders: relaxed, a hint; a caller that does not see it yet makes one more call.
+    static constinit std::atomic<bool> known_missing{false};
     if (known_missing.load(std::memory_order_relaxed)) return 0;
     constexpr int self = -10000;
     constexpr long number = 440;  // SYS_process_madvise, the same everywhere

@@ -28,6 +28,7 @@ overflow_signal signals[] = {{SIGSEGV, {}}, {SIGBUS, {}}};
 constinit bool installed = false;
 // Release by the thread that installs, acquire by the handler: the handler sees what the
 // description needs.
+// Orders: the acquire of is_overflow() pairs with the release of install_overflow_report().
 constinit std::atomic<describe_overflow> describe{nullptr};
 
 void report(const overflow_info& info) noexcept {

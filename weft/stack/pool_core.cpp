@@ -13,6 +13,7 @@
 namespace weft::detail {
 namespace {
 
+// Orders: see the declarations of `listed` and of what a thread_cache has.
 constexpr auto relaxed = std::memory_order_relaxed;
 
 // How many stacks one call releases at most, which is some hundred microseconds' work; and how many

@@ -14,7 +14,7 @@ bool stop_state::take(std::uint32_t set, std::uint32_t refused) noexcept {
                 spin_yield();
             else
                 spin_pause();
-            word = word_.load(std::memory_order_acquire);
+            word = word_.load(std::memory_order_acquire);  // as above
             continue;
         }
         // Acquire: with the release of unlock(). Release: with the acquire of reason(), for a

@@ -82,7 +82,7 @@ void shared_mutex::unlock(std::source_location caller) noexcept {
     const detail::lock_owner held = held_by_.load(std::memory_order_relaxed);  // see there
     if (held != me && held != detail::anonymous_owner) [[unlikely]]
         detail::fail_not_owner("unlock of a shared_mutex", me, "which is written by", held, caller);
-    held_by_.store(0, std::memory_order_relaxed);
+    held_by_.store(0, std::memory_order_relaxed);  // see there
     if (held == me) detail::count_lock(-1);
     give_up(caller);
 }

@@ -190,8 +190,8 @@ private:
     void hand_on(atomic_wait_queue::word v) noexcept;    // call under the lock; releases the lock
 
     atomic_wait_queue queue_;
-    // The writer, from belongs_to() until unlock(). Relaxed: the value is compared with the calling
-    // agent, and only the writer stores or clears its own value.
+    // The writer, from belongs_to() until unlock(). Orders: relaxed, the value is compared with the
+    // calling agent, and only the writer stores or clears its own value.
     atomic<detail::lock_owner> held_by_{0};
 };
 

@@ -30,6 +30,8 @@ public:
         return reinterpret_cast<trampoline*>(task.word & ~transfer_base::bits_mask);
     }
     bool is_below(const transfer_base& task) const noexcept {  // I1
+        // Relaxed, both: the resume that makes them match was on this thread, or is ordered before
+        // the task's present turn; what other threads store meanwhile does not match.
         return resumed_.load(std::memory_order_relaxed) == &task &&
                thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }
@@ -69,6 +71,7 @@ void trampoline::resume_next() {
         auto task = std::coroutine_handle<transfer_base>::from_address(now.address());
         std::uintptr_t& word = task.promise().word;  // transfer_base, I2
         word = (word & transfer_base::bits_mask) | reinterpret_cast<std::uintptr_t>(this);
+        // Relaxed, here and below: see is_below().
         thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         resumed_.store(&task.promise(), std::memory_order_relaxed);
     } else {
@@ -78,6 +81,7 @@ void trampoline::resume_next() {
     }
     struct come_back {
         trampoline& t;
+        // Relaxed: as above.
         ~come_back() { t.resumed_.store(nullptr, std::memory_order_relaxed); }
     } at_return{*this};
     now.resume();

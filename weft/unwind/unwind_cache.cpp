@@ -30,7 +30,7 @@ cached_rule* map_slots(std::size_t count) noexcept {
 
 cached_rule first_slots[std::size_t{1} << first_bits];
 constinit rule_table<frame_rule> rules{first_slots, first_bits, map_slots};
-constinit std::atomic<std::size_t> decoded{0};  // relaxed: a statistic
+constinit std::atomic<std::size_t> decoded{0};  // Orders: relaxed, a statistic.
 
 // Keeps the module around pc loaded for the life of the process: another module at the same address
 // would be unwound by this one's rules. This file's own module is unloaded only with the table.

@@ -244,6 +244,7 @@ struct rendezvous {
         maybe_boxed<waiter> w(f, f);
         w->handle = f.handle;
         blocked = &*w;
+        // Acquire and release: pairs with finish(), both ways.
         if (met.exchange(waits, std::memory_order_acq_rel) != ended) w->park_outer();
     }
 };

@@ -136,7 +136,8 @@ struct flow : detail::flow_hot, detail::list_node<>, detail::stop_message {
     bool wait_begins : 1 = false;  // in waiter::arm: what a stop calls there cannot suspend either
     atomic<bool> called{false};    // its message is on the way
     // Set while some nursery_block of the flow is in a list of failed blocks, and written under
-    // that list's lock. Relaxed: the flow, which reads it without the lock, was sent a message.
+    // that list's lock. Orders: relaxed, the flow, which reads it without the lock, was sent a
+    // message.
     atomic<bool> has_failed_block{false};
 
     explicit flow(const flow_kind& k) noexcept : flow_hot{&k} { turn.of = this; }

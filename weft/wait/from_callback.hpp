@@ -50,6 +50,7 @@ namespace detail {
 //     completion, or by the end of the wait; the one that sets it decides the outcome
 class completion_block {
 public:
+    // Relaxed: the caller owns a completion already.
     void keep() noexcept { completions_.fetch_add(1, std::memory_order_relaxed); }
 
 protected:
@@ -92,8 +93,8 @@ public:
     }
 
     void first_completion() noexcept {
-        completions_.store(1, std::memory_order_relaxed);  // no other thread knows of it yet
-        references_.fetch_add(1, std::memory_order_relaxed);
+        completions_.store(1, std::memory_order_relaxed);     // no other thread knows of it yet
+        references_.fetch_add(1, std::memory_order_relaxed);  // as above
     }
     void drop_completion() noexcept {
         // Acquire and release: the last one sees what the others did.
@@ -107,6 +108,7 @@ public:
         release();
     }
     void release() noexcept {
+        // Acquire and release: the last one sees what the other did.
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 

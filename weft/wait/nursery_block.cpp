@@ -84,7 +84,7 @@ void nursery_block::forget_failure() noexcept {
         if (std::exchange(state_, notified) != failed) return;
         l.remove(*this);
         if (l.first_of(*flow_) == nullptr)
-            flow_->has_failed_block.store(false, std::memory_order_relaxed);
+            flow_->has_failed_block.store(false, std::memory_order_relaxed);  // see there
     }
     if (flow_ == flow_here()) flow_->forget_stop();
 }

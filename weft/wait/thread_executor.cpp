@@ -71,6 +71,7 @@ void thread_executor::keep(flow& f) noexcept {
 }
 void thread_executor::release(flow& f) noexcept {
     thread_executor& self = of(f);
+    // Relaxed: as said above.
     if (self.references_.fetch_sub(1, std::memory_order_relaxed) == 1) delete &self;
 }
 

@@ -130,8 +130,8 @@ public:
     // or of the list: a prefetch hint and nothing else. Any thread, whatever guards the
     // list.
     const void* peek() const noexcept {
-        link*& first = const_cast<link*&>(ends_.next);  // it is only read
-        return std::atomic_ref(first).load(std::memory_order_relaxed);
+        link*& first = const_cast<link*&>(ends_.next);                  // it is only read
+        return std::atomic_ref(first).load(std::memory_order_relaxed);  // a hint, never followed
     }
 
     void push_back(T& x) noexcept { node(x).enter_before(ends_); }

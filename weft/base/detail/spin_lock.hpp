@@ -21,7 +21,6 @@ public:
     spin_lock(const spin_lock&) = delete;
     spin_lock& operator=(const spin_lock&) = delete;
 
-    // Acquire: pairs with unlock().
     void lock() noexcept {
         if (taken_.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
             lock_slowly();
@@ -43,6 +42,7 @@ private:
         }
     }
 
+    // Orders: each exchange acquires, and pairs with the release of unlock().
     atomic<unsigned char> taken_{0};
 };
 

@@ -56,13 +56,13 @@ public:
     mutex_of_system(const mutex_of_system&) = delete;
     mutex_of_system& operator=(const mutex_of_system&) = delete;
 
-    // Acquire: pairs with unlock().
     void lock() noexcept {
         if (!try_lock()) [[unlikely]]
             lock_slowly();
     }
     [[nodiscard]] bool try_lock() noexcept {
         std::uint32_t expected = 0;
+        // Acquire: pairs with unlock(). Relaxed on failure: nothing is read.
         return word_.compare_exchange_strong(expected, 1, std::memory_order_acquire,
                                              std::memory_order_relaxed);
     }
@@ -78,6 +78,7 @@ private:
         // The owner mostly unlocks before a sleep would have begun.
         constexpr int most_looks = WEFT_MODEL ? 1 : 64;
         for (int looks = 0; looks < most_looks; ++looks) {
+            // Relaxed: only a hint when to try the exchange.
             if (word_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
             cpu_pause();
         }
@@ -106,7 +107,7 @@ public:
         held.unlock();
         const bool in_time = sleep_on(turn_, seen, until);
         held.lock();
-        sleepers_.fetch_sub(1, std::memory_order_relaxed);
+        sleepers_.fetch_sub(1, std::memory_order_relaxed);  // at worst a wake too many
         return in_time;
     }
     void notify_one() noexcept { notify(1); }
@@ -114,6 +115,7 @@ public:
 
 private:
     void notify(int most) noexcept {
+        // Relaxed: the futex compares `turn_` with what the sleeper has read under the lock.
         turn_.fetch_add(1, std::memory_order_relaxed);
         // A sleeper that is not counted yet comes after the change, under the lock, and sees it.
         if (sleepers_.load(std::memory_order_relaxed) != 0) futex_wake(&turn_, most);

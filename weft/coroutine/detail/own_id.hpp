@@ -29,6 +29,7 @@ public:
 private:
     std::uint64_t give() const noexcept;
 
+    // Orders: relaxed, a number that is written once and publishes nothing.
     mutable std::atomic<std::uint64_t> id_{0};
 };
 

@@ -39,9 +39,11 @@ public:
     std::size_t take(const void* thread) noexcept {
         word before;
         if (thread == maker_) {
+            // Relaxed: only the maker writes it. Release: pairs with taken(), as said above.
             before = makers_.load(std::memory_order_relaxed);
             makers_.store(before + one_given + 1, std::memory_order_release);
         } else {
+            // Relaxed: as said above.
             before = others_.fetch_add(one_given + 1, std::memory_order_relaxed);
         }
         return static_cast<std::uint32_t>(before >> 32) % stack_count_;

@@ -47,12 +47,15 @@ public:
     // Acquire: pairs with set(), so that a thread that reads `suspended` sees the saved context.
     bits load() const noexcept { return word_.load(std::memory_order_acquire); }
     coroutine_state state() const noexcept { return state(load()); }
+    // Relaxed: a flag is read and changed by the thread that runs or has claimed the coroutine,
+    // which load() or claim() has ordered after the thread before.
     bool has(coroutine_flag f) const noexcept {
         return (word_.load(std::memory_order_relaxed) & f) != 0;
     }
 
     // Release: pairs with load() and claim().
     void set(coroutine_state s) noexcept { word_.store(with(s), std::memory_order_release); }
+    // Relaxed: as has().
     void raise(coroutine_flag f) noexcept { write(word_.load(std::memory_order_relaxed) | f); }
     void lower(coroutine_flag f) noexcept { write(word_.load(std::memory_order_relaxed) & ~f); }
 
@@ -62,17 +65,19 @@ public:
     void set_all(bits word) noexcept { word_.store(word, std::memory_order_release); }
 
     // Changes `from` to running; false if the state is another. One of several threads wins.
-    // Acquire as load().
     bool claim(coroutine_state from) noexcept {
         bits seen = with(from);
+        // Acquire: as load(). Relaxed on failure: nothing is read.
         return word_.compare_exchange_strong(seen, with(coroutine_state::running),
                                              std::memory_order_acquire, std::memory_order_relaxed);
     }
 
 private:
+    // Relaxed: as has(); for claim() the flags are a guess that the exchange tests.
     bits with(coroutine_state s) const noexcept {
         return of(s, flags(word_.load(std::memory_order_relaxed)));
     }
+    // Relaxed: the next set() or set_all() publishes it.
     void write(int w) noexcept { word_.store(static_cast<bits>(w), std::memory_order_relaxed); }
 
     atomic<bits> word_{static_cast<bits>(coroutine_state::ready)};

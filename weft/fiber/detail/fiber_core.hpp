@@ -90,6 +90,7 @@ struct fiber_core : frame, flow {
     static const flow_kind fiber_kind;
 
     bool has_ended() const noexcept { return joiners.has_ended(); }  // F1
+    // Relaxed: the caller owns a reference already.
     void keep() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     void release() noexcept;
 

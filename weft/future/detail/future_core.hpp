@@ -94,6 +94,7 @@ struct future_core : frame {
 
     static future_core& of(frame* f) noexcept { return *static_cast<future_core*>(f); }
 
+    // Relaxed: the caller owns a reference already.
     void keep() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     // Acquire: pairs with release().
     bool is_alone() const noexcept { return references.load(std::memory_order_acquire) == 1; }
@@ -203,6 +204,8 @@ private:
 // read-modify-write.
 inline void release_handle(future_core* c) noexcept {
     if (c == nullptr) return;
+    // Acquire: pairs with the release of a third reference, for the turn, which runs after this on
+    // the same executor. Relaxed: that turn is the only reader.
     if (current_executor() == c->home && c->references.load(std::memory_order_acquire) == 2 &&
         c->resume != nullptr && c->kind == outcome_kind::none && c->manner == manner::plain)
         c->references.store(1, std::memory_order_relaxed);

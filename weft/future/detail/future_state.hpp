@@ -51,17 +51,18 @@ public:
     [[nodiscard]] bool claim() noexcept {
         return (word_.fetch_or(claimed, std::memory_order_relaxed) & claimed) == 0;
     }
+    // Relaxed: a snapshot; the outcome is read after is_done() only.
     bool is_claimed() const noexcept {
         return (word_.load(std::memory_order_relaxed) & claimed) != 0;
     }
-    // Precondition: no other agent has a reference.
+    // Precondition: no other agent has a reference; so both are relaxed.
     [[nodiscard]] bool claim_alone() noexcept {
         const bits word = word_.load(std::memory_order_relaxed);
         word_.store(word | claimed, std::memory_order_relaxed);
         return (word & claimed) == 0;
     }
 
-    // Called before the word is shared: the outcome exists.
+    // Called before the word is shared, so relaxed: the outcome exists.
     void begin_done() noexcept { word_.store(claimed | done, std::memory_order_relaxed); }
 
     // Called when the outcome is written. Returns the listener to notify, or null; after a listener
@@ -74,8 +75,9 @@ public:
     // Publishes if no listener is attached, and touches nothing afterwards. False: a listener is
     // attached, and nothing has changed. Release: pairs with is_done() and attach().
     [[nodiscard]] bool publish_to_nobody() noexcept {
-        bits word = word_.load(std::memory_order_relaxed);
+        bits word = word_.load(std::memory_order_relaxed);  // a guess, tested by the exchange
         while ((word & ~flags) == 0)
+            // Relaxed on failure: another guess.
             if (word_.compare_exchange_weak(word, word | done, std::memory_order_release,
                                             std::memory_order_relaxed))
                 return true;
@@ -95,6 +97,8 @@ public:
         bits word = word_.load(std::memory_order_acquire);  // pairs with publish()
         WEFT_ASSERT((word & ~flags) == 0 || (word & done) != 0, "two wait for one future");
         while ((word & done) == 0)
+            // Release: pairs with publish(), which reads the listener. Acquire on failure: as
+            // above.
             if (word_.compare_exchange_weak(word, (word & flags) | reinterpret_cast<bits>(&l),
                                             std::memory_order_release, std::memory_order_acquire))
                 return true;
@@ -105,6 +109,8 @@ public:
     bool detach() noexcept {
         bits word = word_.load(std::memory_order_acquire);  // pairs with set_notified()
         while ((word & done) == 0)
+            // Acquire, both: pairs with set_notified(), on failure; publish() reads no listener
+            // that is taken out here.
             if (word_.compare_exchange_weak(word, word & flags, std::memory_order_acquire,
                                             std::memory_order_acquire))
                 return true;
@@ -133,18 +139,19 @@ public:
         again,    // a stop was requested before
     };
 
-    // Called before the word is shared: a core that is claimed already is about to have its
-    // outcome, and is not asked to stop.
+    // Called before the word is shared, so relaxed: a core that is claimed already is about to have
+    // its outcome, and is not asked to stop.
     void refuse() noexcept { word_.store(refused, std::memory_order_relaxed); }
 
     [[nodiscard]] answer ask(stop_reason why) noexcept {
-        bits word = word_.load(std::memory_order_relaxed);
+        bits word = word_.load(std::memory_order_relaxed);  // a guess, tested by the exchange
         for (;;) {
             if (word >> reason_shift != 0) return answer::again;
             const bits open = word & opened;
             const auto next = static_cast<bits>(static_cast<unsigned>(why) << reason_shift | word |
                                                 (open != 0 ? asking : 0));
-            // Acquire: pairs with open(), which published the target.
+            // Acquire: pairs with open(), which published the target. Release: pairs with open()
+            // and close(), which return the reason.
             if (word_.compare_exchange_weak(word, next, std::memory_order_acq_rel,
                                             std::memory_order_relaxed))
                 return open != 0 ? answer::deliver : answer::noted;
@@ -156,7 +163,7 @@ public:
     }
 
     // Called when the target exists. Returns the reason of a stop that was requested already, or
-    // none. Release: pairs with ask().
+    // none. Release and acquire: pairs with ask().
     [[nodiscard]] stop_reason open() noexcept {
         return reason_in(word_.fetch_or(opened, std::memory_order_acq_rel));
     }
@@ -166,6 +173,8 @@ public:
         for (;;) {
             if ((word & asking) != 0) [[unlikely]] {
                 word = after_delivery();
+                // Acquire: pairs with delivered() and ask(). Release: a later ask() finds no
+                // target.
             } else if (word_.compare_exchange_weak(word, static_cast<bits>(word & ~opened),
                                                    std::memory_order_acq_rel,
                                                    std::memory_order_acquire)) {

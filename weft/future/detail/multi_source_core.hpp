@@ -43,18 +43,20 @@ struct multi_source_core {
     multi_source_core(const multi_source_core&) = delete;
     multi_source_core& operator=(const multi_source_core&) = delete;
 
-    // Any thread. Release: pairs with take(), which sees what came before. P1, P2
+    // Any thread. Release, both: pairs with take(), which sees what came before; acquire: with the
+    // take() that left zero, whose turn is over before the next is posted. P1, P2
     void prompt(unsigned cause) noexcept {
         if (word_.fetch_or(cause, std::memory_order_acq_rel) == 0) core.post(node);
     }
     void prompt(caller& c) noexcept {
-        bits before = word_.load(std::memory_order_relaxed);
+        bits before = word_.load(std::memory_order_relaxed);  // a guess, tested by the exchange
         do c.next = reinterpret_cast<caller*>(before & ~flags);
+        // Acquire and release: as above. Relaxed on failure: another guess.
         while (!word_.compare_exchange_weak(before, (before & flags) | reinterpret_cast<bits>(&c),
                                             std::memory_order_acq_rel, std::memory_order_relaxed));
         if (before == 0) core.post(node);
     }
-    // Called by the turn: takes all causes and callers. Acquire: pairs with prompt().
+    // Called by the turn: takes all causes and callers. Acquire and release: pairs with prompt().
     calls take() noexcept {
         const bits word = word_.exchange(0, std::memory_order_acq_rel);
         return {static_cast<unsigned>(word & flags), reinterpret_cast<caller*>(word & ~flags)};

@@ -44,6 +44,9 @@ class bell {
     static_assert(set_count % 64 == 0 && std::has_single_bit(set_count));
 
     struct place {
+        // Orders: relaxed, it is written under the set's lock, and the fences of ring() and of a
+        // rope order it for the others: if the ring's fence is the later one, then what acquires
+        // the ring's count reads the address; if it is not, the rope's fiber sees what was changed.
         atomic<const void*> address{nullptr};
         atomic<std::uint32_t> rings{0};
         std::uint32_t fibers = 0;  // under the set's lock
@@ -104,6 +107,8 @@ public:
     public:
         rope(bell& of, const void* address) noexcept : set_(of.sets_[set_of(address)]) {
             const std::lock_guard held(set_.lock);
+            // Relaxed, here and below: addresses are written under the lock alone, and rings read
+            // them behind a fence.
             for (place& p : set_.places) {
                 if (p.fibers == 0 && place_ == nullptr) place_ = &p;
                 if (p.fibers == 0 || p.address.load(std::memory_order_relaxed) != address) continue;

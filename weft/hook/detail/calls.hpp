@@ -85,8 +85,8 @@ void* next_of(const char* name) noexcept;
     type find_##name parameters;                                         \
     using name##_type = type(*) parameters;                              \
     inline constinit atomic<name##_type> name##_pointer{find_##name};    \
-    /* Relaxed: every thread that looks it up finds the same. */         \
     WEFT_ALWAYS_INLINE type name parameters {                            \
+        /* Relaxed: every thread that looks it up finds the same. */     \
         return name##_pointer.load(std::memory_order_relaxed) arguments; \
     }
 #define WEFT_EVERYWHERE WEFT_IN_FIBER

@@ -28,7 +28,7 @@ struct process_state {
     static constexpr unsigned char pthreads = 8;    // options::pthreads
     static constexpr unsigned char selves = 16;     // options::pthread_self
 
-    // Relaxed: each bit stands for itself.
+    // Orders: relaxed, each bit stands for itself.
     static atomic<unsigned char> word;
 
     WEFT_ALWAYS_INLINE static bool has(unsigned char bits) noexcept {

@@ -42,6 +42,7 @@ public:
                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (fresh == MAP_FAILED) return nullptr;
         Place* none = nullptr;
+        // Release: pairs with find() and for_each(), though a fresh chunk is all zero anyway.
         if (!chunks_[at].compare_exchange_strong(none, static_cast<Place*>(fresh),
                                                  std::memory_order_acq_rel))
             ::munmap(fresh, chunk_bytes);
@@ -53,7 +54,7 @@ public:
     void for_each(unsigned first, unsigned last, F f) noexcept {
         if (first > last) return;
         for (unsigned c = first / chunk_places; c < chunk_count && c <= last / chunk_places; ++c) {
-            Place* const chunk = chunks_[c].load(std::memory_order_acquire);
+            Place* const chunk = chunks_[c].load(std::memory_order_acquire);  // pairs with make()
             if (chunk == nullptr) continue;
             const unsigned base = c * chunk_places;
             const unsigned end = std::min(last - base, chunk_places - 1);

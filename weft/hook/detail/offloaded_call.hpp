@@ -31,6 +31,7 @@ public:
     // one, and the fd would not belong to another file.
     virtual bool uses_files() const noexcept { return false; }
 
+    // Relaxed: the caller owns a reference already.
     void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
     void release() noexcept {
         // Acquire and release: the last sees what the other did.

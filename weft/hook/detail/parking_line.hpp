@@ -172,7 +172,7 @@ private:
         p.in_line = false;  // L1
         (p.prev != nullptr ? p.prev->next : first_) = p.next;
         (p.next != nullptr ? p.next->prev : last_) = p.prev;
-        count_.fetch_sub(1, std::memory_order_relaxed);  // L3
+        count_.fetch_sub(1, std::memory_order_relaxed);  // L3; as in enter()
     }
 
     detail::spin_lock lock_;

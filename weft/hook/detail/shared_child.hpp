@@ -24,6 +24,7 @@ void expect_shared_child() noexcept;
 // In a child of fork() that continues as a program of its own: it has none.
 void forget_shared_child() noexcept;
 
+// Orders: relaxed, it stands for itself; a child has it from its parent.
 extern atomic<bool> shared_child_is_expected;
 inline bool may_be_shared_child() noexcept {
     return shared_child_is_expected.load(std::memory_order_relaxed);

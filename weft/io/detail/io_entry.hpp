@@ -135,7 +135,7 @@ struct io_entry {
     // A hint: there are so many users that a long operation should not be one more. Beside them
     // there is room for one call of each thread.
     bool is_crowded() const noexcept {
-        return (life.load(std::memory_order_relaxed) & users) >= crowd / 2;
+        return (life.load(std::memory_order_relaxed) & users) >= crowd / 2;  // a hint
     }
 
     // Becomes a user. False: it is closed, or of another generation.

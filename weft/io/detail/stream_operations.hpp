@@ -66,6 +66,7 @@ protected:
     }
     bool refused() const noexcept { return lacks_turn_; }
     WEFT_ALWAYS_INLINE void release() noexcept {
+        // Relaxed: as in take_turn().
         if (std::exchange(has_turn_, false)) turn().store(false, std::memory_order_relaxed);
     }
 

@@ -141,6 +141,7 @@ private:
         return !(through_ = true);
     }
     WEFT_ALWAYS_INLINE void release() noexcept {
+        // Relaxed: as in take_turn().
         if (std::exchange(has_turn_, false)) turn().store(false, std::memory_order_relaxed);
     }
     // The driver that the call is submitted to; null if the flow makes the call itself.

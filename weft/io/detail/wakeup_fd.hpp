@@ -23,10 +23,12 @@ public:
     void wake() noexcept {
         // Acquire and release: what was written before the wake, the sleeper sees after it.
         const unsigned char before = state_.exchange(woken, std::memory_order_acq_rel);
+        // Relaxed: the exchange is in front of it, see always_tell().
         if (before == asleep || (before == awake && always_.load(std::memory_order_relaxed)))
             tell();
     }
-    // Before a sleep: false if there was a wake already, and then do not sleep.
+    // Before a sleep: false if there was a wake already, and then do not sleep. Acquire and
+    // release, here and below: pairs with wake().
     [[nodiscard]] bool begin_sleep() noexcept {
         return state_.exchange(asleep, std::memory_order_acq_rel) != woken;
     }
@@ -37,10 +39,12 @@ public:
     // without need, and none is lost. If each wake signals, one may be signalled twice, so then the
     // descriptor is always read.
     void forget() noexcept {
+        // Relaxed, both: `always_` is the caller's own, and a wake that is missed signals the
+        // descriptor without need.
         if (always_.load(std::memory_order_relaxed) ||
             state_.load(std::memory_order_relaxed) == woken)
             forget_told();
-        state_.exchange(awake, std::memory_order_acq_rel);
+        state_.exchange(awake, std::memory_order_acq_rel);  // pairs with wake()
     }
     // The descriptor was readable: clears it until the next wake.
     void drain() noexcept;

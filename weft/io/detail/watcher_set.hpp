@@ -104,6 +104,7 @@ private:
     static unsigned place_of(const list& l, const io_driver& d) noexcept;
     [[nodiscard]] static bool push(list& l, std::uintptr_t item) noexcept;
 
+    // Orders: relaxed, it is written under the entry's lock; is_only() alone reads it without.
     atomic<std::uintptr_t> word_{0};
 };
 

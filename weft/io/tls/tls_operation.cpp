@@ -82,10 +82,10 @@ tls_operation::tls_operation(tls_operation&& other) noexcept
 
 bool tls_operation::take_turn() noexcept {
     const unsigned char bits = bits_of(kind_);
-    unsigned char now = core_->busy.load(std::memory_order_relaxed);
+    unsigned char now = core_->busy.load(std::memory_order_relaxed);  // tested by the exchange
     do {
         if ((now & bits) != 0) return false;
-        // Acquire: pairs with release() of the operation before.
+        // Acquire: pairs with release() of the operation before. Relaxed on failure: as above.
     } while (!core_->busy.compare_exchange_weak(now, static_cast<unsigned char>(now | bits),
                                                 std::memory_order_acquire,
                                                 std::memory_order_relaxed));
@@ -94,6 +94,7 @@ bool tls_operation::take_turn() noexcept {
 
 void tls_operation::release() noexcept {
     if (!std::exchange(held_, false)) return;
+    // Release: pairs with take_turn().
     core_->busy.fetch_and(static_cast<unsigned char>(~bits_of(kind_)), std::memory_order_release);
     // It ended early and may leave a rest: a waiting reader makes a step, and then waits for room
     // too. L3

@@ -83,6 +83,8 @@ public:
         do {
             if (seen < one) return false;
             if ((seen & awaited_bit) != 0) break;
+            // Acquire: as above, where it fails too; the bit itself publishes nothing, the lock
+            // does.
         } while (!word_.compare_exchange_weak(seen, seen | awaited_bit, std::memory_order_acquire));
         queue_.push_back(n);
         return true;

@@ -97,7 +97,8 @@ public:
     bool is_forced() const noexcept {
         return (word_.load(std::memory_order_acquire) & forced_bit) != 0;  // pairs with force
     }
-    // Whether the caller is the first to take what the task returned.
+    // Whether the caller is the first to take what the task returned. Relaxed: only decides which;
+    // the value is ordered by is_finished().
     [[nodiscard]] bool take() noexcept {
         return (word_.fetch_or(taken_bit, std::memory_order_relaxed) & taken_bit) == 0;
     }

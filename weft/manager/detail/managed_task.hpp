@@ -92,6 +92,7 @@ struct managed_task : frame {
     // The task that runs here; null outside a managed task.
     static managed_task* current() noexcept;
 
+    // Relaxed: the caller has a reference, or the lock of the table that has one.
     void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     void release() noexcept {
         // Acquire and release: the last release sees what the others did before. A sole reference

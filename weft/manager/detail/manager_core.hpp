@@ -118,6 +118,7 @@ private:
     task_table table_;
     reply_table replies_;
     home_lock joins_lock_;  // guards `joins` of each task
+    // Orders: relaxed, these are only counted.
     atomic<std::uint64_t> refused_{0};
     atomic<std::uint64_t> misfits_{0};
     live_count live_;

@@ -75,6 +75,7 @@ private:
     static void grow(shard& s, std::size_t from);
 
     std::array<shard, shard_count> shards_;
+    // Orders: relaxed, a number only has to be unique, and the others are only counted.
     atomic<std::uint64_t> last_{0};
     atomic<std::uint64_t> late_{0};
     atomic<std::uint64_t> misfits_{0};

@@ -174,7 +174,9 @@ private:
     };
     struct alignas(2 * cache_line_bytes) shard {
         mutable home_lock lock;
-        atomic<tick> next{tick_never};  // T3
+        // T3. Orders: relaxed, it is written under the lock; a reader without the lock checks again
+        // under it, and one that sees it late was not ordered after its writer.
+        atomic<tick> next{tick_never};
         std::uint32_t first_free = none;
         std::uint32_t slot_count = 0;
         unsigned chunk_count = 0;

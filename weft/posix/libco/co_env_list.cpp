@@ -25,8 +25,8 @@ namespace {
 
 using names = std::vector<std::string>;
 
-// Sorted. It is replaced and never destroyed, for it is read without a lock. Acquire and release:
-// pairs with itself.
+// Sorted. It is replaced and never destroyed, for it is read without a lock. Orders: the acquire of
+// owner_of() pairs with the release of co_set_env_list().
 constinit atomic<const names*> own_names{nullptr};
 
 // The coroutine that the variable belongs to; null: the variable is the process's.

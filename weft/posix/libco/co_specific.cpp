@@ -49,8 +49,10 @@ void destroy_object(void* p) noexcept {
 // Given once. Relaxed: it is a number, and each caller takes it to a table of its own.
 std::uint64_t number_of(std::uint64_t& key) noexcept {
     const std::atomic_ref k(key);
+    // Relaxed, all: as said above.
     std::uint64_t seen = k.load(std::memory_order_relaxed);
     if (seen == 0) {
+        // Relaxed: as said above; on failure the number is read again.
         k.compare_exchange_strong(seen, detail::new_fiber_local_key() + 1,
                                   std::memory_order_relaxed);
         seen = k.load(std::memory_order_relaxed);

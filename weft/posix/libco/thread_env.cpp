@@ -11,7 +11,8 @@
 namespace weft::detail {
 namespace {
 
-// How often the process was forked, counted in the child.
+// How often the process was forked, counted in the child. Orders: relaxed, the child has one thread
+// when it counts.
 constinit atomic<unsigned> forks{0};
 
 // Before main: the first use of a static waits for its initialisation, and would do so between two
@@ -20,9 +21,7 @@ __attribute__((constructor)) void watch_forks() noexcept {
     ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 }
 
-unsigned count_of_forks() noexcept {
-    return forks.load(std::memory_order_relaxed);  // a child has one thread when it is counted
-}
+unsigned count_of_forks() noexcept { return forks.load(std::memory_order_relaxed); }
 
 struct env_of_thread {
     stCoRoutineEnv_t* env = nullptr;

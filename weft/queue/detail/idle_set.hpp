@@ -84,7 +84,7 @@ public:
 
     // Whether a worker may begin to search.
     [[nodiscard]] bool begin_search() noexcept {
-        word now = state_.load(std::memory_order_relaxed);
+        word now = state_.load(std::memory_order_relaxed);  // tested by the exchange
         do {
             if (searching_in(now) != 0 && (searching_in(now) + 1) * 2 > worker_count_) return false;
             // Relaxed: nothing is seen through it.
@@ -153,6 +153,7 @@ private:
                     if (retract_for_another(i)) return i;
                 }
             }
+            // Acquire, both: pairs with announce(), as said above.
         } while (!state_.compare_exchange_weak(now, now - one_claiming,  // I5
                                                std::memory_order_acquire,
                                                std::memory_order_acquire));

@@ -177,6 +177,7 @@ public:
         const index b = bottom_.load(std::memory_order_relaxed);  // its own
         const index n = static_cast<index>(i);
         if (n >= b - top_seen_) return nullptr;  // top_seen_ may be old, but I4 holds
+        // Relaxed: its own store.
         return array_mine_[(b - 1 - n) & (length_ - 1)].load(std::memory_order_relaxed);
     }
 

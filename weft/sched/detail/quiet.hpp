@@ -47,6 +47,7 @@ public:
     // False: the time has come, and it is not so. Not called by a worker.
     template <class Look>
     bool wait_until(time_point until, Look nothing_left) {
+        // Relaxed: the fence that follows orders it.
         waiting_.fetch_add(1, std::memory_order_relaxed);
         asymmetric_fence::heavy();  // pairs with that of announce(), see worker_rests()
         bool is;
@@ -59,7 +60,7 @@ public:
                     break;
             }
         }
-        waiting_.fetch_sub(1, std::memory_order_relaxed);
+        waiting_.fetch_sub(1, std::memory_order_relaxed);  // a notification too many does no harm
         return is;
     }
 

@@ -22,7 +22,6 @@ public:
     void push(runnable& r) noexcept {
         const std::lock_guard held(lock_);
         queue_.push_back(r);
-        // Relaxed, both: the lock orders the writers; for the readers see above.
         count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
     // Takes the first; its handle is null if there is none.
@@ -39,6 +38,7 @@ public:
 private:
     spin_lock lock_;  // guards the queue
     forward_queue<runnable> queue_;
+    // Orders: relaxed, the lock orders the writers; for the readers see above.
     atomic<std::size_t> count_{0};
 };
 

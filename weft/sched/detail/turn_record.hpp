@@ -41,7 +41,7 @@ public:
         kind_.store(p.kind, std::memory_order_release);
         id_.store(p.id, std::memory_order_release);
         for (std::size_t i = 0; i != name_words; ++i)
-            name_[i].store(words[i], std::memory_order_release);
+            name_[i].store(words[i], std::memory_order_release);  // as above
         raise();
     }
     void end() noexcept { raise(); }
@@ -59,8 +59,9 @@ public:
         p.id = id_.load(std::memory_order_acquire);
         std::uint64_t words[name_words];
         for (std::size_t i = 0; i != name_words; ++i)
-            words[i] = name_[i].load(std::memory_order_acquire);
+            words[i] = name_[i].load(std::memory_order_acquire);  // as above
         std::memcpy(p.name, words, sizeof words);
+        // Relaxed: what was acquired from a later turn has brought that turn's number.
         return serial_.load(std::memory_order_relaxed) == serial;
     }
 

@@ -47,8 +47,9 @@ inline std::size_t round_to_odd_pages(std::size_t bytes) noexcept {
     return round_to_page(bytes) | page_bytes();
 }
 
-// A counter for allocators that do not number their stacks. Relaxed: only variety matters.
+// A counter for allocators that do not number their stacks.
 inline std::size_t next_colour() noexcept {
+    // Orders: relaxed, only variety matters.
     static constinit std::atomic<std::size_t> count{0};
     return count.fetch_add(1, std::memory_order_relaxed);
 }

@@ -32,13 +32,13 @@ class pool_core;
 struct thread_cache {
     static constexpr std::size_t entry_count = 64;
 
-    // Written by the owner, read by any thread for statistics: relaxed, nothing is published by
-    // them. The entries themselves are the owner's alone.
+    // Written by the owner, read by any thread for statistics. The entries themselves are the
+    // owner's alone. Orders: relaxed, nothing is published by them.
     std::atomic<stack*> end = entries;
     std::atomic<stack*> lowest = entries;  // of `end` since the owner last held the pool's lock
 
-    // Written under the pool's lock by any thread, read by the owner: relaxed, the owner may read
-    // it late.
+    // Written under the pool's lock by any thread, read by the owner. Orders: relaxed, the owner
+    // may read it late.
     std::atomic<stack*> full = entries;
 
     // The stacks that are the pool's present size: bytes() - low_bytes < span_bytes.
@@ -86,6 +86,7 @@ struct thread_cache {
         return false;
     }
     std::size_t count() const noexcept { return count_to(end); }
+    // Relaxed: `p` is `end` or `lowest`.
     std::size_t count_to(const std::atomic<stack*>& p) const noexcept {
         return static_cast<std::size_t>(p.load(std::memory_order_relaxed) - entries);
     }

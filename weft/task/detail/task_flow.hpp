@@ -77,7 +77,8 @@ struct task_flow final : frame, flow {
     void settle() noexcept;  // called in the first turn on the new executor
     void release() noexcept;
     void unwant() noexcept;  // called by the owner of the result, which gives the result up
-    bool has_ended() const noexcept { return ended.load(std::memory_order_acquire); }  // T1
+    // Acquire: pairs with finish(). T1
+    bool has_ended() const noexcept { return ended.load(std::memory_order_acquire); }
     // Acquire: pairs with release().
     bool is_alone() const noexcept { return references.load(std::memory_order_acquire) == 1; }
     task_status status() const noexcept;

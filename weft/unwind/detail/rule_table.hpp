@@ -58,7 +58,7 @@ public:
         const table* t = in_use_.load(std::memory_order_relaxed);
         if (used_ >= std::size_t{1} << (t->bits - 1)) t = grow(t);  // I2
         if (t != nullptr && put(*t, address, value)) ++used_;
-        writing_.store(false, std::memory_order_release);
+        writing_.store(false, std::memory_order_release);  // pairs with the exchange above
     }
 
 private:
@@ -84,7 +84,7 @@ private:
         slot& s = place_of(t, address);
         if (s.address.load(std::memory_order_relaxed) != 0) return false;  // only the writer's
         s.value = value;
-        s.address.store(address, std::memory_order_release);  // I1
+        s.address.store(address, std::memory_order_release);  // I1; pairs with find()
         return true;
     }
 

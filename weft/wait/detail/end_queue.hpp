@@ -42,7 +42,7 @@ public:
             return true;
         return seen != ended && lock_slowly();
     }
-    // The next three are called under the lock.
+    // The next three are called under the lock. Release, both: pairs with lock().
     void unlock() noexcept { word_.store(open, std::memory_order_release); }
     // The last access: the object may be gone when this returns. E1, E3
     void unlock_for_ever() noexcept { word_.store(ended, std::memory_order_release); }
@@ -86,7 +86,7 @@ private:
         for (int looks = 0;; ++looks) {
             unsigned char seen = word_.load(std::memory_order_acquire);  // as in lock()
             if (seen == ended) return false;
-            if (seen == open &&
+            if (seen == open &&  // acquire: as in lock()
                 word_.compare_exchange_strong(seen, locked, std::memory_order_acquire))
                 return true;
             if (looks < 16)

@@ -60,9 +60,10 @@ public:
                               "a lock is taken by what holds it");
             inside_.store(true, std::memory_order_relaxed);  // the light fence orders it
             fence_.light();
+            // Relaxed: the fence is in front of it, and pairs with that of disown().
             if (owner_.load(std::memory_order_relaxed) == here) [[likely]]
                 return;
-            inside_.store(false, std::memory_order_release);
+            inside_.store(false, std::memory_order_release);  // as in unlock()
         }
         lock_slowly(here);
     }
@@ -86,6 +87,7 @@ private:
 
     WEFT_NOINLINE void lock_slowly(const void* here) noexcept {
         lock_.lock();
+        // Relaxed: it is written under the spin lock alone.
         if (owner_.load(std::memory_order_relaxed) != nobody()) [[unlikely]]
             disown();
         slow_ = true;  // H4: not before the owner is out

@@ -21,11 +21,11 @@ namespace weft::detail {
 
 class waiter_state {
 public:
-    // True for one caller, which thereby ends the wait. Release: pairs with is_pending() of a
-    // thread that polls it. What the waiter wrote before it enlisted is published by the lock of
-    // its queue.
+    // True for one caller, which thereby ends the wait.
     [[nodiscard]] bool claim(wait_status how) noexcept {
         std::uint8_t expected = pending;
+        // Release: pairs with is_pending() of a thread that polls it. What the waiter wrote before
+        // it enlisted is published by the lock of its queue. Relaxed on failure: nothing is read.
         return word_.compare_exchange_strong(expected, static_cast<std::uint8_t>(how),
                                              std::memory_order_release, std::memory_order_relaxed);
     }
@@ -46,7 +46,8 @@ public:
         return seen == pending ? wait_status::woken : static_cast<wait_status>(seen);
     }
 
-    // Called by its owner, while it is in no queue.
+    // Called by its owner, while it is in no queue. Relaxed: the lock of the next queue publishes
+    // it.
     void rearm() noexcept { word_.store(pending, std::memory_order_relaxed); }
 
 private:
