@@ -97,15 +97,15 @@ TEST(quiet_write_death, works_without_pwritev2) {
         if (!weft::testing::without_call(SYS_pwritev2)) ::_exit(0);  // that may be refused
         int ends[2];
         bool well = ::pipe(ends) == 0;
-        well = well && weft::detail::write_quietly(ends[1], "ab", 2) == 2;
+        well = well && weft::detail::write_nosignal(ends[1], "ab", 2) == 2;
         ::close(ends[0]);
-        well = well && weft::detail::write_quietly(ends[1], "c", 1) == -EPIPE;
+        well = well && weft::detail::write_nosignal(ends[1], "c", 1) == -EPIPE;
         ::_exit(well ? 0 : 1);
     };
     EXPECT_EXIT(body(), ::testing::ExitedWithCode(0), "");
 }
 
-constexpr std::int64_t (*as_can_be)(int, const void*, std::size_t) = weft::detail::write_quietly;
+constexpr std::int64_t (*as_can_be)(int, const void*, std::size_t) = weft::detail::write_nosignal;
 INSTANTIATE_TEST_SUITE_P(write, quiet,
                          ::testing::Values(as_can_be, weft::detail::write_with_sigpipe_blocked),
                          [](const auto& i) {

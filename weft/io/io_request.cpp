@@ -85,7 +85,7 @@ std::int64_t send_part(io_entry& e, const file_part& part) noexcept {
     const int number = e.number;
     return without_waiting(e, false, [&] {
         return part.from.call([&](int from) noexcept {
-            return send_file_quietly(number, from, part.offset, part.bytes);
+            return send_file_nosignal(number, from, part.offset, part.bytes);
         });
     });
 }
@@ -104,7 +104,7 @@ std::int64_t move_part(io_entry& e, bool reads, const splice_part& part) noexcep
     const std::int64_t n = without_waiting(e, reads, [&]() -> std::int64_t {
         return or_error(reads ? ::splice(number, nullptr, part.pipe, nullptr, part.bytes,
                                          SPLICE_F_MOVE | SPLICE_F_NONBLOCK)
-                              : splice_quietly(part.pipe, number, part.bytes));
+                              : splice_nosignal(part.pipe, number, part.bytes));
     });
     // Urgent data stops splice(2) for good: it finds nothing before such data, or an end, and a
     // read goes on past it.
@@ -147,7 +147,7 @@ std::int64_t io_request::perform_several(int number) const noexcept {
     const ::msghdr& m = *static_cast<const ::msghdr*>(data);
     const auto count = static_cast<int>(m.msg_iovlen);
     return reads ? or_error(::readv(number, m.msg_iov, count))
-                 : write_quietly(number, m.msg_iov, count);
+                 : write_nosignal(number, m.msg_iov, count);
 }
 
 std::int64_t io_request::perform_several_at(int number) const noexcept {
@@ -172,7 +172,7 @@ std::int64_t io_request::perform() noexcept {
             return or_error(::read(number, data, bytes));
         case write:
             if (several) return perform_several(number);
-            return write_quietly(number, data, bytes);
+            return write_nosignal(number, data, bytes);
         default:
             return perform_rarely(number);
     }
@@ -247,7 +247,7 @@ std::int64_t io_request::perform_rarely(int number) noexcept {
             return move_part(of.entry(), reads, *static_cast<const splice_part*>(data));
         case write_next:
             if (several) return perform_several(number);
-            return write_quietly(number, data, std::min(bytes, most_of_a_file));
+            return write_nosignal(number, data, std::min(bytes, most_of_a_file));
         case receive:
         case send:
         case read:

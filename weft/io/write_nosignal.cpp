@@ -83,12 +83,12 @@ std::int64_t write_with_sigpipe_blocked(int number, const void* data, std::size_
     return write_blocked(number, &all, 1);
 }
 
-std::int64_t write_quietly(int number, const void* data, std::size_t bytes) noexcept {
+std::int64_t write_nosignal(int number, const void* data, std::size_t bytes) noexcept {
     const ::iovec all = {const_cast<void*>(data), bytes};
-    return write_quietly(number, &all, 1);
+    return write_nosignal(number, &all, 1);
 }
 
-std::int64_t write_quietly(int number, const ::iovec* parts, int count) noexcept {
+std::int64_t write_nosignal(int number, const ::iovec* parts, int count) noexcept {
     static atomic<bool> refused{false};
     // Relaxed, here and below: a caller that does not see the store yet makes one more call.
     if (!refused.load(std::memory_order_relaxed)) {
@@ -100,12 +100,12 @@ std::int64_t write_quietly(int number, const ::iovec* parts, int count) noexcept
     return write_blocked(number, parts, count);
 }
 
-::ssize_t send_file_quietly(int to, int from, std::uint64_t offset, std::size_t bytes) noexcept {
+::ssize_t send_file_nosignal(int to, int from, std::uint64_t offset, std::size_t bytes) noexcept {
     auto at = static_cast<::off_t>(offset);
     return in_pieces(bytes, [&] { return ::sendfile(to, from, &at, bytes); });
 }
 
-::ssize_t splice_quietly(int pipe, int to, std::size_t bytes) noexcept {
+::ssize_t splice_nosignal(int pipe, int to, std::size_t bytes) noexcept {
     constexpr unsigned flags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
     return in_pieces(bytes, [&] { return ::splice(pipe, nullptr, to, nullptr, bytes, flags); });
 }
