@@ -26,7 +26,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr time_point start{1h};
 
-// What a user may write, and where it ends. R-53
+// What a user may write, and where it ends.
 static_assert(after(start, 0ns) == start);
 static_assert(after(start, 1ns) == start + 1ns);
 static_assert(after(start, 41s) == start + 41s);

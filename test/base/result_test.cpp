@@ -150,7 +150,6 @@ TEST(result, is_not_convertible_from_an_error_code) {
     EXPECT_FALSE((std::is_convertible_v<std::error_code, result<void>>));
 }
 
-//
 TEST(result, assigns_and_swaps_values_and_errors_in_any_mix) {
     using text = result<std::string>;
     const text states[] = {std::string("one"), std::string("two, and too long to lie within"),
@@ -245,7 +244,6 @@ TEST(result, of_void_supports_a_custom_error_type) {
     EXPECT_THROW(r.value(), weft::bad_result<refusal>);
 }
 
-//
 TEST(result, assigns_and_swaps_types_of_different_size) {
     using mixed = result<std::array<char, 64>, char>;
     std::array<char, 64> wide{};

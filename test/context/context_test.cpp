@@ -241,7 +241,7 @@ TEST(context, reports_its_saved_stack_pointer) {
     agent.run(nullptr);
 }
 
-// The handler has no stack of its own: it runs on whichever the switch is at.
+// The handler has no stack of its own: it runs on whichever the switch is at.
 volatile sig_atomic_t signals_seen = 0;
 
 // TSan takes a signal at any instruction, but calls its handler at the same context's next call of
@@ -316,7 +316,7 @@ TEST(context_death, by_ucontext_reports_a_refused_rt_sigprocmask) {
 }
 #endif
 
-// backtrace() goes down to the entry and stops there.
+// `backtrace()` goes down to the entry and stops there.
 TEST(context, ends_a_backtrace_at_its_entry) {
     static int depth;
     static void* frames[64];

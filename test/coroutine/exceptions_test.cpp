@@ -1,4 +1,4 @@
-// exceptions in flight belong to the coroutine in which they fly, whichever coroutine runs
+// Exceptions in flight belong to the coroutine in which they fly, whichever coroutine runs
 // meanwhile.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// what a coroutine sets in the floating-point environment is its own, or must be put back.
+// What a coroutine sets in the floating-point environment is its own, or must be put back.
 #include <gtest/gtest.h>
 
 #include <cfenv>

@@ -101,7 +101,7 @@ TEST(kill, passes_handlers_of_other_types) {
     EXPECT_EQ(c.state(), coroutine_state::killed);
 }
 
-// a body that swallows the unwind continues until its next yield, and is unwound there.
+// A body that swallows the unwind continues until its next yield, and is unwound there.
 TEST(kill, unwinds_a_swallowing_body_at_its_next_yield) {
     std::string order;
     tally t;
@@ -169,7 +169,7 @@ TEST(kill, lets_cleanups_throw_and_catch_exceptions) {
     EXPECT_EQ(std::uncaught_exceptions(), 0);
 }
 
-// one unwind, no matter what the body would do next.
+// One unwind, no matter what the body would do next.
 TEST(kill, of_an_endless_body_returns_promptly) {
     coroutine<> c([] {
         while (true) this_coroutine::yield();
@@ -381,7 +381,7 @@ TEST(kill_death, yield_in_a_destructor_after_a_swallowed_kill_aborts) {
     t.deaths += '!';
 }
 
-// the refusal is the first that is heard.
+// The refusal is the first that is heard.
 TEST(kill_death, through_a_noexcept_function_aborts_before_any_destructor) {
     struct shouting {
         ~shouting() { std::fputs("destroyed\n", stderr); }

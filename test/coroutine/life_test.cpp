@@ -25,7 +25,7 @@ using coroutine_test::counted;
 using coroutine_test::counting_stacks;
 using coroutine_test::tally;
 
-// every state crossed with every end. 'c' is captured by the body, 'l' is its local.
+// Every state crossed with every end. 'c' is captured by the body, 'l' is its local.
 enum class from { unstarted, suspended, finished, threw, killed };
 enum class by { destruction, kill, reset, assignment };
 
@@ -258,7 +258,7 @@ TEST(private_data, is_destroyed_by_reset) {
     p[0] = 1;
 }
 
-// The frames above and below the alloca are not part of `depth`: under a page, but for what
+// The frames above and below the alloca are not part of `depth`: under a page, but for what
 // the dynamic linker and sanitizers put there at first calls, which the dry run takes.
 TEST(coroutine_stack, reports_its_high_water_mark_to_one_page) {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));

@@ -1,4 +1,4 @@
-// a coroutine continues on any thread, never from a stale context and never with
+// A coroutine continues on any thread, never from a stale context and never with
 // another thread's state.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// each misuse of a coroutine ends the program with a line that names the rule and the
+// Each misuse of a coroutine ends the program with a line that names the rule and the
 // coroutine; try_resume gives an error in its place and changes nothing.
 #include <gtest/gtest.h>
 

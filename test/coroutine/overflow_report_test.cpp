@@ -1,4 +1,4 @@
-// a coroutine that overflows its stack dies by the signal, with a line that names the
+// A coroutine that overflows its stack dies by the signal, with a line that names the
 // coroutine.
 #include "weft/coroutine/detail/overflow_report.hpp"
 

@@ -22,7 +22,6 @@ using coroutine_test::counted;
 using coroutine_test::counting_stacks;
 using coroutine_test::tally;
 
-//
 TEST(resume, nests_ten_thousand_deep) {
     constexpr int depth = WEFT_TEST_TSAN ? 1'000 : 10'000;
     coroutine_options small;

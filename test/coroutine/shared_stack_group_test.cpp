@@ -1,4 +1,4 @@
-// Laws of shared stacks: what is on one when a coroutine leaves is there when it comes back;
+// Laws of shared stacks: what is on one when a coroutine leaves is there when it comes back;
 // a break of the rules that this takes is reported.
 #include "weft/coroutine/shared_stack_group.hpp"
 

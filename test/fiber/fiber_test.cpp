@@ -766,7 +766,6 @@ TEST(fiber, fails_without_a_stack_before_its_function_is_called) {
     EXPECT_EQ(ran, 0);
 }
 
-//
 TEST(fiber, cyclic_joins_wait_until_one_is_stopped) {
     loop l;
     static std::atomic<int> reports;
@@ -786,7 +785,6 @@ TEST(fiber, cyclic_joins_wait_until_one_is_stopped) {
     EXPECT_EQ(l.flow_count(), 0u);
 }
 
-//
 TEST(fiber, leaks_no_file_descriptor_over_a_thousand_threads) {
     const auto count_of_descriptors = [] {
         return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
@@ -811,7 +809,6 @@ TEST(fiber, leaks_no_file_descriptor_over_a_thousand_threads) {
     EXPECT_EQ(count_of_descriptors(), before);
 }
 
-//
 TEST(fiber, survives_self_move_assignment) {
     loop l;
     int ran = 0;

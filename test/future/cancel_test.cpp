@@ -1,6 +1,6 @@
 // Every wait of this layer, ended early: by a stop, by the deadline of a scope; in a fiber, in a
 // task, on a thread, on one loop and on two. The waiter comes back at once, and the future is as it
-// was. R-26
+// was.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -206,7 +206,7 @@ TEST_P(every_wait_of_future, is_excluded_from_deadlock_reports) {
 INSTANTIATE_TEST_SUITE_P(future, every_wait_of_future, ::testing::ValuesIn(every_wait_for_a_future),
                          [](const auto& i) { return std::string(i.param.name); });
 
-// any agent fulfils, any agent waits, on one loop and on two.
+// Any agent fulfils, any agent waits, on one loop and on two.
 class future_among : public weft::testing::among {};
 
 TEST_P(future_among, passes_a_value_between_two_agents) {

@@ -100,7 +100,6 @@ TEST(future, unwraps_a_returned_future) {
     EXPECT_EQ(got, 1000);
 }
 
-//
 TEST(future, failure_completes_all_dependents_without_running_them) {
     weft::loop l;
     int ran = 0;
@@ -157,7 +156,6 @@ TEST(future, carries_an_exception_to_a_function_taking_the_future) {
     EXPECT_EQ(said, "aabelt");
 }
 
-//
 TEST(future, moves_its_value_without_copies) {
     tracked::copies = 0;
     {
@@ -214,7 +212,6 @@ TEST(future, of_an_ended_loop_has_an_outcome) {
     EXPECT_EQ(waiting.error(), std::errc::operation_canceled);
 }
 
-//
 TEST(future, chain_of_a_million_needs_little_stack) {
     constexpr int length = 1'000'000;
     weft::loop l;
@@ -319,7 +316,6 @@ double cpu_seconds() {
            1e-6 * static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-//
 TEST(future, costs_no_cpu_time_while_pending) {
     constexpr std::size_t count = 100'000;
     weft::loop l;
@@ -357,7 +353,7 @@ TEST(future_misuse, of_an_empty_future_is_reported) {
                  "use of a future that is empty .*future_test.cpp");
 }
 
-//
+// A second waiter for a future is refused.
 void let_two_wait_for_one() {
     weft::loop l;
     promise<int> p(l);

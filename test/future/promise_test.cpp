@@ -98,7 +98,6 @@ TEST(promise, sees_the_stop_of_its_future_and_refuses_an_outcome) {
     }
 }
 
-//
 TEST(promise, has_one_winner_among_concurrent_outcomes) {
     for (int i = 0; i < (weft::testing::slow ? 200 : 1000); ++i) {
         weft::loop l;

@@ -35,7 +35,6 @@ TEST(shared_future, gives_every_copy_the_same_value_by_reference) {
     EXPECT_EQ(tracked::copies, 0);
 }
 
-//
 TEST(shared_future, runs_continuations_in_order_of_registration) {
     weft::loop l;
     promise<> p(l);

@@ -92,7 +92,6 @@ TEST(when_any, returns_the_first_value_and_stops_the_others) {
     EXPECT_EQ(of_none.get_result().error(), weft::errc::too_few_results);
 }
 
-//
 TEST(when_any, waits_for_the_losers_to_end) {
     virtual_loop l(1);
     int live_count = 0;

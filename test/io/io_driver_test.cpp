@@ -185,7 +185,7 @@ TEST_P(driver_contract, can_be_embedded_by_its_descriptor) {
     ::close(foreign);
 }
 
-// idle means asleep, with a descriptor that is ready for an event that no agent awaits.
+// Idle means asleep, with a descriptor that is ready for an event that no agent awaits.
 TEST_P(driver_contract, sleeps_while_nothing_happens) {
     run([&] {
         connection c = connected();

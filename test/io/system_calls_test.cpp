@@ -1,4 +1,4 @@
-// what sockets cost in system calls, as a tracer counts them: data that is there, one; a
+// What sockets cost in system calls, as a tracer counts them: data that is there, one; a
 // request of an echo, two and a share of the wait.
 
 #include <gtest/gtest.h>

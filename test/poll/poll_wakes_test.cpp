@@ -1,4 +1,4 @@
-// The cost of a wake of a poll future: no allocation, whether the future is awaited or not. R-43
+// The cost of a wake of a poll future: no allocation, whether the future is awaited or not.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-"""R-09: a backtrace from within a coroutine, or of a suspended one, ends at the coroutine's entry.
+"""A backtrace from within a coroutine, or of a suspended one, ends at the coroutine's entry.
 
 usage: backtrace_test.py <the program> <asm or ucontext> <mode>, a mode of backtrace.cpp. For
 `running` and `suspended` gdb walks, for the others the program itself. Status 77: cannot be tested

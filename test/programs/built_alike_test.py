@@ -1,4 +1,4 @@
-"""R-81: a program that is built with another sanitizer than the library, or for another backend, does
+"""A program that is built with another sanitizer than the library, or for another backend, does
 not link, and the linker's message says what differs.
 
 usage: built_alike_test.py <compiler> <root> <none, address or thread> <asm or ucontext> <library>...,

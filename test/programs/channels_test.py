@@ -1,4 +1,4 @@
-"""R-72: weft's channels and select do what Go's do: the same program in both prints the same.
+"""weft's channels and select do what Go's do: the same program in both prints the same.
 
 usage: channels_test.py <the program in Go, a source> <the program in weft>. Status 77: Go is not
 installed, or cannot build here.

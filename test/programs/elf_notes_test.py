@@ -1,4 +1,4 @@
-"""R-10: every object of weft's notes indirect-branch tracking (IBT) and none claims shadow stacks
+"""Every object of weft's notes indirect-branch tracking (IBT) and none claims shadow stacks
 (SHSTK), so that no program with weft in it does, even if its own code claims both.
 
 usage: elf_notes_test.py <c++ compiler> <root of the repository> <archive>... Status 77: cannot be

@@ -1,4 +1,4 @@
-"""R-63: a program that knows nothing of weft does the same with libweft_hook.so loaded before it, and
+"""A program that knows nothing of weft does the same with libweft_hook.so loaded before it, and
 with its main() in a fiber.
 
 usage: hook_preload_test.py <the program> <libweft_hook.so>

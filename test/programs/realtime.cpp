@@ -1,4 +1,4 @@
-// the wall clock decides nothing. The program replaces the C library's clocks: the real-time
+// The wall clock decides nothing. The program replaces the C library's clocks: the real-time
 // ones are an hour ahead or behind by turns, and each read of them is counted. Every way to wait
 // for a time point is then used, and is neither early nor an hour late.
 

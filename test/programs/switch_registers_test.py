@@ -1,4 +1,4 @@
-"""R-01: a switch keeps no register but the stack and the frame pointer, whatever the processor has.
+"""A switch keeps no register but the stack and the frame pointer, whatever the processor has.
 
 The compiler is asked for assembly, so no processor need have the registers. With each set of flags
 it is asked twice: of the switch itself no register may be found, and of the control, which declares

@@ -1,4 +1,4 @@
-"""R-11: Valgrind finds nothing in coroutines, and knows each of their stacks for one.
+"""Valgrind finds nothing in coroutines, and knows each of their stacks for one.
 
 usage: valgrind_test.py <program> [runs]. Status 77: valgrind is not installed. With `runs` nothing is
 asked but that the program comes to its end: a release build does not name its stacks to Valgrind,

@@ -419,7 +419,7 @@ TEST(pool, preserves_mutual_exclusion_across_its_threads) {
     EXPECT_EQ(count, 20 * rounds);
 }
 
-// each is launched when all sleep, or are about to.
+// Each is launched when all sleep, or are about to.
 TEST(pool, loses_no_wake) {
     constexpr int rounds = testing::slow ? 1'000 : 20'000;
     pool p(2);
@@ -448,7 +448,6 @@ TEST(pool, loses_no_wake_between_its_workers) {
     EXPECT_EQ(all, 3 * rounds);
 }
 
-//
 TEST(pool, uses_no_processor_time_when_idle) {
     testing::nothing_spare();
     pool p(2);

@@ -256,7 +256,6 @@ TEST_F(timer_test, accepts_huge_and_negative_durations) {
     EXPECT_EQ(seen, (ints{2, 3}));
 }
 
-//
 TEST_F(timer_test, moved_to_itself_is_unchanged) {
     ints seen;
     timer t(l, 1ms, [&] { seen.push_back(1); });

@@ -42,7 +42,6 @@ struct told_turns {
     }
 };
 
-//
 TEST(watchdog, names_the_fiber_that_blocks_its_thread) {
     told_turns& told = told_turns::present().cleared();
     loop l;

@@ -328,7 +328,6 @@ TEST(slab_stack, counts_its_protections_and_returns_them) {
     EXPECT_EQ(detail::protection_count(), before);
 }
 
-//
 TEST(slab_stack, needs_few_mappings_for_a_hundred_thousand_guarded_stacks) {
     if (!detail::markers_work()) GTEST_SKIP() << "this kernel has no guard markers";
     const std::size_t count = WEFT_ASAN || WEFT_TSAN ? 2'000 : 100'000;

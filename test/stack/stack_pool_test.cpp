@@ -233,7 +233,7 @@ TEST(stack_pool_death, use_of_a_released_stack_is_reported_by_asan) {
     EXPECT_DEATH(*gone = std::byte{1}, "use-after-poison");
 }
 
-// ------------------------------------------------------------------------------- limits
+// ------------------------------------------------------------------------------------------ limits
 
 TEST(stack_pool, at_its_maximum_count_gives_an_empty_stack) {
     stack_pool<> pool(16 * kib, {.max_count = 10});
@@ -370,7 +370,7 @@ TEST(stack_pool, trim_does_not_touch_stacks_in_use) {
     release_all(pool, kept);
 }
 
-// --------------------------------------------------------------------------- statistics
+// -------------------------------------------------------------------------------------- statistics
 
 TEST(stack_pool, stats_are_exact_for_one_thread_at_every_step) {
     stack_pool<> pool(64 * kib);
@@ -551,7 +551,7 @@ TEST(stack_pool, can_be_destroyed_before_threads_that_used_it) {
     EXPECT_EQ(second->stats().free_bytes, 100 * 64 * kib);
 }
 
-// ----------------------------------------------------- nothing freed is handed out again
+// --------------------------------------------------------------- nothing freed is handed out again
 
 TEST(stack_pool, never_gives_a_stack_of_the_old_size_after_a_change) {
     for (const std::size_t next : {16 * kib, 60 * kib, 64 * kib + 1, 68 * kib, 256 * kib}) {
@@ -631,7 +631,7 @@ TEST(stack_pool, never_gives_a_stack_that_trim_released) {
     EXPECT_TRUE(out.empty());
 }
 
-// ------------------------------------------------------------------- memory is released
+// ------------------------------------------------------------------------------ memory is released
 
 TEST(stack_pool, resident_memory_falls_after_a_peak_and_a_trim) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "a sanitizer's own memory is in the way";
@@ -664,7 +664,7 @@ TEST(stack_pool, shallow_use_costs_a_page_and_a_few_bytes) {
     release_all(pool, all);
 }
 
-// ------------------------------------------------------------------------- failures
+// ---------------------------------------------------------------------------------------- failures
 
 TEST(stack_pool, each_failing_call_gives_a_stack_or_none_and_leaks_nothing) {
     int failed = 0;
@@ -766,7 +766,6 @@ TEST(stack_pool, in_the_place_of_a_destroyed_pool_finds_no_cache_of_that) {
     EXPECT_EQ(second->stats().used_count, 0u);
 }
 
-//
 TEST(stack_pool, holds_a_hundred_thousand_guarded_stacks) {
     if (!detail::markers_work()) GTEST_SKIP() << "this kernel has no guard markers";
     const std::size_t count = WEFT_ASAN || WEFT_TSAN ? 2'000 : 100'000;

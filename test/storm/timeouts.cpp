@@ -1,5 +1,5 @@
 // Storm: a wait ends by its event, by its deadline or by a stop, exactly one of them is reported,
-// and a deadline never early. R-54
+// and a deadline never early.
 //
 // A thousand waits on one semaphore, by fibers of a loop and by this thread, with deadlines that
 // come at about the same time as permits from another thread and stops from the loop. A permit that

@@ -193,7 +193,6 @@ TEST(async_generator_death, refuses_next_and_begin_when_empty) {
                  "an element of an empty async_generator.*async_generator_test.cpp");
 }
 
-//
 TEST(async_generator, survives_self_move_and_ends_the_assigned_one_once) {
     int live_count = 0;
     const auto holds = [](int& n) -> async_generator<int> {

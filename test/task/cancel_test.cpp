@@ -1,6 +1,6 @@
 // Every wait of tasks and fibers for each other, ended early: by a stop, by the deadline of a
 // scope, before it starts. The waiter returns within a millisecond of the loop's time, and what the
-// waiter started has ended by then. R-26
+// waiter started has ended by then.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -184,7 +184,6 @@ TEST(eager_task_death, refuses_a_second_await) {
                  "weft: second await of an eager_task: task [0-9]+.*eager_task_test.cpp");
 }
 
-//
 TEST(eager_task, moved_to_itself_is_unchanged) {
     const auto body = []() -> task<> {
         std::string order;

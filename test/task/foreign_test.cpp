@@ -1,5 +1,5 @@
 // Every awaitable can be awaited by a coroutine that is independent of weft: its promise has no
-// await_transform, no flow and no executor of its own. R-39
+// await_transform, no flow and no executor of its own.
 
 #include <gtest/gtest.h>
 

@@ -168,7 +168,6 @@ TEST(shared_task, without_memory_throws_and_destroys_its_parameters_once) {
     EXPECT_EQ(one.use_count() + two.use_count(), 2);
 }
 
-//
 TEST(shared_task, in_a_cycle_waits_until_one_is_stopped) {
     weft::testing::virtual_loop l(1);
     shared_task<> a, b;
@@ -185,7 +184,6 @@ TEST(shared_task, in_a_cycle_waits_until_one_is_stopped) {
     EXPECT_THROW(r.take(), weft::stopped);
 }
 
-//
 TEST(shared_task, moved_to_itself_is_unchanged) {
     shared_task<int> t(tasks::number(3));
     shared_task<int>& same = t;

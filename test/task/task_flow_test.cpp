@@ -171,7 +171,6 @@ TEST(this_task, reports_id_status_and_stop_token) {
     EXPECT_NE(first, second);
 }
 
-//
 TEST(task_flow, ids_are_unique_across_threads) {
     constexpr int thread_count = 8, each = 2000;
     std::vector<std::vector<std::uint64_t>> ids(thread_count);

@@ -1,4 +1,4 @@
-// The cost of a wake of a task: no allocation, by any waker, and however often. R-43
+// The cost of a wake of a task: no allocation, by any waker, and however often.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a coroutine, a fiber or a combinator may carry: the same kinds of values through each. R-38
+// What a coroutine, a fiber or a combinator may carry: the same kinds of values through each.
 
 #include <gtest/gtest.h>
 

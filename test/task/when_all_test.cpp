@@ -248,7 +248,7 @@ TEST(when_all, of_many_is_woken_without_recursion) {
     EXPECT_EQ(run(body()), 10000u);
 }
 
-// -- none of it takes stack, however deep and however often ------------------------------
+// -- none of it takes stack, however deep and however often --------------------------------------
 
 constexpr int many_all = WEFT_ASAN || WEFT_TSAN || WEFT_DEBUG ? 10'000 : 100'000;
 
@@ -292,7 +292,7 @@ TEST(when_all, completing_at_once_in_a_loop_needs_no_stack) {
     on_small_stack([&] { EXPECT_EQ(run(body()), 3 * many_all); });
 }
 
-// what waits costs nothing, however much of it there is.
+// What waits costs nothing, however much of it there is.
 TEST(when_all, of_a_hundred_thousand_waiters_uses_no_processor_time) {
     constexpr std::size_t many = weft::testing::slow || WEFT_DEBUG ? 10'000 : 100'000;
     weft::loop l;

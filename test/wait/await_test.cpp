@@ -109,13 +109,13 @@ TEST(await, of_a_coroutine_keeps_no_memory) {
 }
 
 TEST(await, returns_whatever_an_awaitable_returns) {
-    EXPECT_EQ(sync_wait(add(1, 2)), 3);  // a temporary, R-37
+    EXPECT_EQ(sync_wait(add(1, 2)), 3);  // a temporary
     auto named = add(3, 4);
     EXPECT_EQ(sync_wait(named), 7);  // a reference to what outlives it
     EXPECT_EQ(await(ready_with<int>{5}), 5);
     EXPECT_EQ(*sync_wait(ready_with<std::unique_ptr<int>>{std::make_unique<int>(6)}), 6);
     int n = 0;
-    int& r = sync_wait(ready_with<int&>{n});  // the reference itself, R-38
+    int& r = sync_wait(ready_with<int&>{n});  // the reference itself
     EXPECT_EQ(&r, &n);
     auto u = std::make_unique<int>(8);
     std::unique_ptr<int>&& moved = sync_wait(ready_with<std::unique_ptr<int>&&>{std::move(u)});

@@ -36,7 +36,7 @@ struct lacks_resume {
     void await_suspend(std::coroutine_handle<>);
 };
 
-// By itself, through a member, through a function that its namespace has: R-39
+// By itself, through a member, through a function that its namespace has.
 static_assert(weft::awaitable<plain> && weft::awaitable<plain&>);
 static_assert(weft::awaitable<by_member> && weft::awaitable<by_member&>);
 static_assert(weft::awaitable<by_rvalue_member> && !weft::awaitable<by_rvalue_member&>);

@@ -134,7 +134,6 @@ TEST(context_local, a_throwing_constructor_binds_nothing) {
     EXPECT_EQ(&b.get(), before);
 }
 
-//
 TEST(context_local, releases_a_long_chain_of_bindings_without_recursion) {
     detail::context_node* top = nullptr;
     for (int i = 0; i < 1'000'000; ++i)

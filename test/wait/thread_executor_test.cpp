@@ -87,7 +87,7 @@ TEST(thread_executor, a_deadline_fires_while_work_is_always_ready) {
     detail::this_thread_host().forget(r.node);
 }
 
-// The event and the deadline at about the same time, checked against what the waker saw. R-54
+// The event and the deadline at about the same time, checked against what the waker saw.
 TEST(thread_executor, a_wake_and_a_deadline_agree_in_every_race) {
     const int races = slow ? 1'000 : 5'000;
     gate g;

@@ -33,7 +33,7 @@ TEST(waiter_state, the_first_claim_wins_and_stays) {
 
 TEST(waiter_state, is_one_byte) { static_assert(sizeof(waiter_state) == 1); }
 
-// Each state is claimed by two threads at once. R-48
+// Each state is claimed by two threads at once.
 TEST(waiter_state, exactly_one_of_two_threads_wins_each_race) {
     const std::size_t races = slow ? 20'000 : 100'000;
     std::vector<waiter_state> states(races);

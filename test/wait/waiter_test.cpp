@@ -232,7 +232,7 @@ TEST(waiter, that_goes_on_is_ended_by_a_stop_for_it_alone_that_came_after_its_ev
     EXPECT_EQ(ends, std::vector{wait_status::stopped});
 }
 
-// What comes when, in units of the clock, and how the wait ends. R-54
+// What comes when, in units of the clock, and how the wait ends.
 TEST(waiter, ends_by_the_first_of_event_deadline_and_stop) {
     enum what { none, event, stop };
     struct {
@@ -304,7 +304,7 @@ TEST(waiter, is_cancelled_when_its_frame_is_destroyed) {
         plain_coroutine in_none = count_passes(g, passed);
         in_none.start(on);
     }
-    EXPECT_FALSE(g.anybody_waits());
+    EXPECT_FALSE(g.anybody_waits());
     EXPECT_EQ(on.timer_count(), 0u);
     EXPECT_EQ(f.waiting, nullptr);
     EXPECT_EQ(on.run_all(), 0u);
@@ -507,7 +507,7 @@ TEST(waiter, sees_the_outer_waiters_of_its_flow) {
 
 // --------------------------------------------------------------------------------------- threads
 
-// The event comes to many at about the time at which a deadline or a stop does. R-54
+// The event comes to many at about the time at which a deadline or a stop does.
 TEST(waiter, reports_exactly_one_of_three_endings_in_every_race) {
     constexpr std::size_t at_once = 100;
     const int rounds = slow ? 100 : 1'000;
@@ -607,7 +607,7 @@ TEST(waiter, a_million_wakes_allocate_nothing) {
     c.start(on);
     const std::size_t before = testing::allocations();
     while (passed != wakes && g.let_one_pass()) on.run_all();
-    EXPECT_EQ(testing::allocations(), before);
+    EXPECT_EQ(testing::allocations(), before);
     EXPECT_EQ(passed, wakes);
 }
 
@@ -677,7 +677,7 @@ TEST(waiter, a_million_are_woken_without_recursion) {
     ASSERT_EQ(pthread_create(&thread, &small, wake_a_million, &ran), 0);
     ASSERT_EQ(pthread_join(thread, nullptr), 0);
     pthread_attr_destroy(&small);
-    EXPECT_GE(ran, 100'000);
+    EXPECT_GE(ran, 100'000);
 }
 
 }  // namespace

@@ -30,7 +30,6 @@ TEST(wheel, matches_the_model_across_the_overflow_list) {
     test::walk(seed, 36).run(test::walk_steps / 4);
 }
 
-//
 TEST(wheel, any_duration_fires_at_its_tick_and_not_before) {
     const tick bases[] = {0, 1, 255, 256, 0xffff'fffe, 0xffff'ffff, 0x1'0000'0000, 123'456'789'012};
     std::vector<tick> delays = {
@@ -63,7 +62,6 @@ TEST(wheel, the_last_tick_before_never_is_a_deadline_like_any_other) {
     EXPECT_EQ(w.advance(tick_never, [](wheel_node&) {}), 1u);
 }
 
-//
 TEST(wheel, catching_up_a_day_fires_in_order) {
     std::mt19937_64 random(3);
     std::deque<test::timer> timers(20'000);
@@ -91,7 +89,7 @@ TEST(wheel, a_jump_of_ten_years_costs_no_walk_over_the_range) {
     w.check();
 }
 
-// ----------------------------------------------------------------------------- sleeping
+// ---------------------------------------------------------------------------------------- sleeping
 
 struct sleeper {
     wheel& w;
