@@ -120,7 +120,7 @@ TEST_P(sent_file, that_is_no_regular_file_is_refused) {
         EXPECT_EQ(c.client.send_file(zeroes, 0, 1).error(), std::errc::invalid_argument);
         file closed = file_with("x");
         closed.close();
-        EXPECT_EQ(c.client.send_file(closed, 0, 1).error(), std::errc::bad_file_descriptor);
+        EXPECT_EQ(c.client.send_file(closed, 0, 1).error(), weft::errc::closed);
         EXPECT_EQ(c.client.send_file(file(), 0, 1).error(), std::errc::bad_file_descriptor);
         file f = file_with("x");
         EXPECT_EQ(weft::tcp_stream().send_file(f, 0, 1).error(), std::errc::bad_file_descriptor);

@@ -129,7 +129,7 @@ TEST(a_terminal_scope, can_end_early_and_ends_only_once) {
     const auto other = terminal_scope::begin(t.near);
     EXPECT_TRUE(raw.end());
     EXPECT_TRUE(is_raw(t.near));
-    EXPECT_EQ(raw.again().error(), std::errc::bad_file_descriptor);
+    EXPECT_EQ(raw.again().error(), weft::errc::closed);
 }
 
 TEST(a_terminal_scope, can_set_its_modes_again_after_a_change) {

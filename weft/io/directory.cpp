@@ -128,8 +128,7 @@ void directory_read::call() noexcept {
             return ::syscall(SYS_getdents64, number, room_.get(), room_bytes);
         });
     } while (n == -EINTR || (n > 0 && !has_names(room_.get(), static_cast<std::size_t>(n))));
-    if (n == -EBADF && !of_.is_open()) return end_without_one();
-    if (n < 0) return end({static_cast<int>(-n), std::system_category()});
+    if (n < 0) return end(of_.error_of(n));
     bytes_ = static_cast<std::size_t>(n);
     end({});
 }
@@ -151,8 +150,8 @@ result<std::vector<directory_entry>> directory_read::take(const waiter* w, wait_
 }  // namespace detail
 
 result<void> directory::rewind() noexcept {
-    return detail::done_or(
-        owned_.ref().call([](int number) noexcept { return ::lseek(number, 0, SEEK_SET); }));
+    return detail::done_or(owned_.ref(),
+                           [](int number) noexcept { return ::lseek(number, 0, SEEK_SET); });
 }
 
 }  // namespace weft

@@ -32,13 +32,13 @@ result<int> directory_watch::add(const std::string& path, file_events events) no
     const std::int64_t n = owned_.ref().call([&](int number) noexcept {
         return ::inotify_add_watch(number, path.c_str(), static_cast<std::uint32_t>(events));
     });
-    if (n < 0) return failure(std::error_code(static_cast<int>(-n), std::system_category()));
+    if (n < 0) return failure(owned_.ref().error_of(n));
     return static_cast<int>(n);
 }
 
 result<void> directory_watch::remove(int watch) noexcept {
-    return detail::done_or(
-        owned_.ref().call([&](int number) noexcept { return ::inotify_rm_watch(number, watch); }));
+    return detail::done_or(owned_.ref(),
+                           [&](int number) noexcept { return ::inotify_rm_watch(number, watch); });
 }
 
 directory_watch::waiting::waiting(const detail::descriptor_ref& of, time_limit limit) noexcept

@@ -83,11 +83,12 @@ std::int64_t without_waiting(io_entry& e, bool reads, F call) noexcept {
 
 std::int64_t send_part(io_entry& e, const file_part& part) noexcept {
     const int number = e.number;
-    return without_waiting(e, false, [&] {
+    const std::int64_t n = without_waiting(e, false, [&] {
         return part.from.call([&](int from) noexcept {
             return send_file_nosignal(number, from, part.offset, part.bytes);
         });
     });
+    return n == -EBADF && !part.from.is_open() ? io_entry::was_closed : n;
 }
 
 // Copies through this process, into a pipe that is empty.

@@ -73,12 +73,12 @@ result<listening> listen_by(int number, bool is_local, int type, const listen_op
     if (!fits || get_option(ref, SOL_SOCKET, SO_TYPE).value_or(0) != type ||
         get_option(ref, SOL_SOCKET, SO_ACCEPTCONN).value_or(0) == 0)
         return failure(std::errc::invalid_argument);
-    const result<void> set = done_or(ref.call([](int n) noexcept {
+    const result<void> set = done_or(ref, [](int n) noexcept {
         const int flags = ::fcntl(n, F_GETFL);
         return flags < 0 || ::fcntl(n, F_SETFD, FD_CLOEXEC) != 0
                    ? -1
                    : ::fcntl(n, F_SETFL, flags | O_NONBLOCK);
-    }));
+    });
     if (!set) return failure(set.error());
     return l;
 }

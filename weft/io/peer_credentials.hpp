@@ -17,7 +17,7 @@ struct peer_credentials {
 
 namespace detail {
 
-// Errors are those of getsockopt; bad_file_descriptor after a close().
+// Errors are those of getsockopt; errc::closed after a close().
 result<peer_credentials> credentials_of(const descriptor_ref& of) noexcept;
 
 }  // namespace detail

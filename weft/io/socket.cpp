@@ -32,17 +32,17 @@ std::error_code set_option(int number, int level, int name, int value) noexcept 
 }
 
 result<void> set_option(const descriptor_ref& of, int level, int name, int value) noexcept {
-    return done_or(of.call([&](int number) noexcept {
+    return done_or(of, [&](int number) noexcept {
         return ::setsockopt(number, level, name, &value, sizeof value);
-    }));
+    });
 }
 
 result<int> get_option(const descriptor_ref& of, int level, int name) noexcept {
     int value = 0;
-    const result<void> r = done_or(of.call([&](int number) noexcept {
+    const result<void> r = done_or(of, [&](int number) noexcept {
         ::socklen_t size = sizeof value;
         return ::getsockopt(number, level, name, &value, &size);
-    }));
+    });
     if (!r) return failure(r.error());
     return value;
 }

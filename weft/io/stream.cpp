@@ -138,6 +138,7 @@ bool send_file_operation::is_refused() noexcept {
     struct ::stat s{};
     const std::int64_t n =
         part_.from.call([&](int number) noexcept { return ::fstat(number, &s); });
+    if (n == -EBADF && part_.from && !part_.from.is_open()) return found_closed();
     if (n < 0) return progress(n);
     if (S_ISDIR(s.st_mode)) return progress(-EISDIR);
     if (!S_ISREG(s.st_mode) || part_.offset > std::uint64_t{INT64_MAX}) return progress(-EINVAL);
@@ -417,7 +418,7 @@ transfer_result stream::close_gracefully(time_limit limit, std::size_t most,
 
 result<void> stream::shutdown(direction d) noexcept {
     const int how = d == direction::read ? SHUT_RD : d == direction::write ? SHUT_WR : SHUT_RDWR;
-    return detail::done_or(ref().call([how](int number) { return ::shutdown(number, how); }));
+    return detail::done_or(ref(), [how](int number) { return ::shutdown(number, how); });
 }
 
 void stream::abort() noexcept {

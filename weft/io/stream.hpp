@@ -133,7 +133,7 @@ public:
     // lets others run. What is not in memory is read from the disk during the call, and the thread
     // waits for it: for cold files use read() and write_all(). unexpected_eof: the file was, or has
     // become, shorter. is_a_directory, invalid_argument: it is not a regular file.
-    // bad_file_descriptor: the file was closed, or is not open for reading.
+    // errc::closed: the file was closed. bad_file_descriptor: it is not open for reading.
     [[nodiscard]] detail::send_file_operation async_send_file(const file& from,
                                                               std::uint64_t offset,
                                                               std::uint64_t bytes) noexcept;

@@ -206,7 +206,7 @@ terminal_scope::~terminal_scope() { static_cast<void>(end()); }
 result<void> terminal_scope::again() noexcept {
     if (kept_ == nullptr) return failure(std::errc::bad_file_descriptor);
     const std::lock_guard held(all_scopes::here().lock);
-    if (kept_->ended) return failure(std::errc::bad_file_descriptor);
+    if (kept_->ended) return failure(errc::closed);
     return set_modes(kept_->number.get(), kept_->during);
 }
 

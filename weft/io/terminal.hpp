@@ -62,7 +62,8 @@ public:
     terminal_scope& operator=(terminal_scope&&) noexcept;
     ~terminal_scope();
 
-    // Sets the scope's modes once more, after something else has changed them.
+    // Sets the scope's modes once more, after something else has changed them. errc::closed: after
+    // end().
     result<void> again() noexcept;
 
     // Restores the former modes. Once; later calls do nothing.

@@ -65,8 +65,8 @@ result<udp_socket> udp_socket::connect(const endpoint& to, const udp_options& o)
 
 result<void> udp_socket::set_peer(const endpoint& to) noexcept {
     if (!to.is_ip()) return failure(std::errc::address_family_not_supported);
-    return done_or(
-        ref().call([&](int number) noexcept { return ::connect(number, to.data(), to.size()); }));
+    return done_or(ref(),
+                   [&](int number) noexcept { return ::connect(number, to.data(), to.size()); });
 }
 
 // The two families have different names for the same option.
@@ -82,8 +82,9 @@ result<void> udp_socket::change_group(int name, const ip_address& group,
     r.gr_interface = interface_index;
     std::memcpy(&r.gr_group, e.data(), e.size());
     const int level = group.is_v6() ? IPPROTO_IPV6 : IPPROTO_IP;
-    return done_or(ref().call(
-        [&](int number) noexcept { return ::setsockopt(number, level, name, &r, sizeof r); }));
+    return done_or(ref(), [&](int number) noexcept {
+        return ::setsockopt(number, level, name, &r, sizeof r);
+    });
 }
 
 result<void> udp_socket::join(const ip_address& group, unsigned interface_index) noexcept {
@@ -103,8 +104,9 @@ result<void> udp_socket::change_source(int name, const ip_address& group, const 
     std::memcpy(&r.gsr_group, to.data(), to.size());
     std::memcpy(&r.gsr_source, from.data(), from.size());
     const int level = group.is_v6() ? IPPROTO_IPV6 : IPPROTO_IP;
-    return done_or(ref().call(
-        [&](int number) noexcept { return ::setsockopt(number, level, name, &r, sizeof r); }));
+    return done_or(ref(), [&](int number) noexcept {
+        return ::setsockopt(number, level, name, &r, sizeof r);
+    });
 }
 
 result<void> udp_socket::join_source(const ip_address& group, const ip_address& source,
@@ -122,9 +124,9 @@ result<void> udp_socket::set_multicast_interface(unsigned interface_index) noexc
     if (local_endpoint().family() == AF_INET6) return set(0, IPV6_MULTICAST_IF, index);
     ::ip_mreqn m{};
     m.imr_ifindex = index;
-    return done_or(ref().call([&](int number) noexcept {
+    return done_or(ref(), [&](int number) noexcept {
         return ::setsockopt(number, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof m);
-    }));
+    });
 }
 
 result<void> udp_socket::set_multicast_hops(int count) noexcept {

@@ -25,8 +25,8 @@ result<unix_datagram> unix_datagram::bind(const endpoint& where) {
     if (!where.is_local()) return failure(std::errc::address_family_not_supported);
     result<unix_datagram> s = open();
     if (!s) return s;
-    const result<void> bound = done_or(s->ref().call(
-        [&](int number) noexcept { return ::bind(number, where.data(), where.size()); }));
+    const result<void> bound = done_or(
+        s->ref(), [&](int number) noexcept { return ::bind(number, where.data(), where.size()); });
     if (!bound) return failure(bound.error());
     return s;
 }
@@ -40,8 +40,8 @@ result<unix_datagram> unix_datagram::connect(const endpoint& to) {
 
 result<void> unix_datagram::set_peer(const endpoint& to) noexcept {
     if (!to.is_local()) return failure(std::errc::address_family_not_supported);
-    return done_or(
-        ref().call([&](int number) noexcept { return ::connect(number, to.data(), to.size()); }));
+    return done_or(ref(),
+                   [&](int number) noexcept { return ::connect(number, to.data(), to.size()); });
 }
 
 result<std::pair<unix_datagram, unix_datagram>> unix_datagram::pair() {

@@ -47,8 +47,8 @@ result<std::pair<unix_seqpacket, unix_seqpacket>> unix_seqpacket::pair() {
 }
 
 result<void> unix_seqpacket::end() noexcept {
-    return detail::done_or(
-        owned_.ref().call([](int number) noexcept { return ::shutdown(number, SHUT_WR); }));
+    return detail::done_or(owned_.ref(),
+                           [](int number) noexcept { return ::shutdown(number, SHUT_WR); });
 }
 
 result<unix_seqpacket_listener> unix_seqpacket_listener::bind(const endpoint& where,

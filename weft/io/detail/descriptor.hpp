@@ -20,6 +20,7 @@
 #include <system_error>
 #include <utility>
 
+#include "weft/base/errc.hpp"
 #include "weft/io/detail/io_entry.hpp"
 
 namespace weft::detail {
@@ -59,6 +60,13 @@ public:
         const int why = errno;
         entry_->leave();
         return n == -1 ? -why : n;
+    }
+
+    // The error of a call() that returned n: errc::closed after a close(). An empty object was
+    // never open: bad_file_descriptor.
+    std::error_code error_of(std::int64_t n) const noexcept {
+        if (n == -EBADF && entry_ != nullptr && !is_open()) return make_error_code(errc::closed);
+        return {static_cast<int>(-n), std::system_category()};
     }
 
     // Ends the waiting operations with `closed`. The fd is free once the last call on it has

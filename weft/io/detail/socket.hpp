@@ -31,14 +31,17 @@ result<std::pair<Socket, Socket>> adopt_pair(int type) noexcept {
     return std::pair(*std::move(a), *std::move(b));
 }
 std::error_code set_option(int number, int level, int name, int value) noexcept;
-// The same for a descriptor_ref; bad_file_descriptor after it was closed.
+// The same for a descriptor_ref; errc::closed after it was closed.
 result<void> set_option(const descriptor_ref& of, int level, int name, int value) noexcept;
 // The value of an option; not_supported and similar if the system does not know it.
 result<int> get_option(const descriptor_ref& of, int level, int name) noexcept;
-// Turns the result of descriptor_ref::call() into one without a value.
-inline result<void> done_or(std::int64_t n) noexcept {
+// Makes a call as descriptor_ref::call() does, whose value is not needed. errc::closed after it was
+// closed.
+template <class F>
+result<void> done_or(const descriptor_ref& of, F&& f) noexcept {
+    const std::int64_t n = of.call(std::forward<F>(f));
     if (n >= 0) return {};
-    return failure(std::error_code(static_cast<int>(-n), std::system_category()));
+    return failure(of.error_of(n));
 }
 
 // The address of a socket, and that of its peer; no family if there is none.
