@@ -94,9 +94,9 @@ public:
     }
 
     // As resume(), but returns an error if there is nothing to resume; other threads may call it
-    // concurrently. std::errc::operation_not_permitted: empty, running, done or killed; the value
-    // is then not taken. The move that takes the value must not throw, because other threads may
-    // be refused meanwhile.
+    // concurrently. resource_unavailable_try_again: it runs, or another thread resumes it;
+    // operation_not_permitted: empty, done or killed, now and later. The value is then not taken.
+    // The move that takes the value must not throw, because other threads may be refused meanwhile.
     auto try_resume()
         requires std::is_void_v<input>
     {
@@ -215,7 +215,7 @@ private:
 
     template <class Put>
     auto try_resume_with(Put put) -> result<output> {
-        if (!detail::try_hold(control_)) return failure(std::errc::operation_not_permitted);
+        if (!detail::try_hold(control_)) return failure(detail::why_not_held(control_));
         put();
         if constexpr (std::is_void_v<output>) {
             detail::resume_held(control_);

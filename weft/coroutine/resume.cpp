@@ -165,6 +165,12 @@ bool try_hold(control* c) {
     throw_no_stack(*c);
 }
 
+std::errc why_not_held(const control* c) noexcept {
+    const bool is_over = c == nullptr || c->word.state() == coroutine_state::done ||
+                         c->word.state() == coroutine_state::killed;
+    return is_over ? std::errc::operation_not_permitted : std::errc::resource_unavailable_try_again;
+}
+
 namespace {
 
 template <path p>

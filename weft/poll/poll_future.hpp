@@ -121,7 +121,7 @@ public:
         if (!slot_.is_full()) return detail::nothing_came_of_it<T>(errc::broken_promise);
         return slot_.take();
     }
-    // As take(), but a pending future gives `pending`.
+    // As take(), but a pending future gives `pending`. A loop around it starves the executor.
     weft::poll<T> try_take() {
         if (is_pending()) return pending;
         if constexpr (std::is_void_v<T>) {

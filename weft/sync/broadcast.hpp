@@ -139,7 +139,8 @@ public:
                        std::source_location caller = std::source_location::current()) {
             return await(async_recv(limit), caller);
         }
-        // Errors: closed, lagged, resource_unavailable_try_again.
+        // Errors: closed, lagged, resource_unavailable_try_again. A loop around it starves the
+        // executor.
         result<T> try_recv() {
             detail::broadcast_operation<T> op(*core_, place_, {});
             if (op.ready()) return op.take(nullptr, wait_status::woken);

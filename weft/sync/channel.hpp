@@ -186,7 +186,8 @@ public:
                       std::source_location caller = std::source_location::current()) {
         return await(async_send(std::move(item), limit), caller);
     }
-    // On failure the item is unchanged. Errors: closed, resource_unavailable_try_again.
+    // On failure the item is unchanged. Errors: closed, resource_unavailable_try_again. A loop
+    // around it starves the executor.
     result<void> try_send(T&& item) noexcept {
         const detail::transfer t = core_.try_send(&item);
         if (t == detail::transfer::done) return {};
@@ -215,6 +216,7 @@ public:
                    std::source_location caller = std::source_location::current()) {
         return await(async_recv(limit), caller);
     }
+    // A loop around it starves the executor.
     result<T> try_recv() { return detail::try_recv<T>(core_); }
 
     detail::send_operation<T> async_send(T item, time_limit limit = {}) noexcept {

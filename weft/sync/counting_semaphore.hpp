@@ -45,6 +45,7 @@ public:
     void acquire(std::source_location caller = std::source_location::current()) {
         if (!try_acquire()) await(async_acquire(), caller);
     }
+    // A loop around it starves the executor.
     [[nodiscard]] bool try_acquire() noexcept { return permits_.try_acquire(); }
     // False when the time is up. The time points are those of the steady clock or the system clock.
     // Throws stopped.

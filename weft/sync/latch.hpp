@@ -30,6 +30,7 @@ public:
         WEFT_ASSERT_AT(n >= 0, "a latch is counted down by less than nothing", caller);
         gate_.remove(static_cast<std::size_t>(n), caller);
     }
+    // A loop around it starves the executor.
     bool try_wait() const noexcept { return gate_.is_open(); }
     // These throw stopped.
     void wait(std::source_location caller = std::source_location::current()) {

@@ -46,6 +46,7 @@ public:
     void lock(std::source_location caller = std::source_location::current()) {
         if (!try_lock(caller)) await(async_lock(caller), caller);
     }
+    // A loop around it starves the executor.
     [[nodiscard]] bool try_lock(
         std::source_location caller = std::source_location::current()) noexcept {
         if (!owned_by_caller(caller) && !mutex_.try_lock(caller)) return false;

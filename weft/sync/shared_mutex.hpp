@@ -100,6 +100,7 @@ public:
     void lock_shared(std::source_location caller = std::source_location::current()) {
         if (!try_lock_shared()) await(async_lock_shared(caller), caller);
     }
+    // A loop around either starves the executor.
     [[nodiscard]] bool try_lock() noexcept { return try_lock_as(detail::lock_owner_here()); }
     [[nodiscard]] bool try_lock_shared() noexcept;
 

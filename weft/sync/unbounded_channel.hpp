@@ -45,6 +45,7 @@ public:
                    std::source_location caller = std::source_location::current()) {
         return await(async_recv(limit), caller);
     }
+    // A loop around it starves the executor.
     result<T> try_recv() { return detail::try_recv<T>(core_); }
     detail::recv_operation<T> async_recv(time_limit limit = {}) noexcept {
         return detail::recv_operation<T>(core_, limit);

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <source_location>
+#include <system_error>
 
 #include "weft/context/fp_environment.hpp"
 #include "weft/coroutine/detail/control.hpp"
@@ -56,8 +57,9 @@ control* come_back(const nesting& n, void* word, thread_block& t);
 // The rare paths and their parts, in resume.cpp.
 control* resume_rarely(control* c, on_top* request, std::source_location caller);
 void yield_rarely(thread_block& t, std::source_location caller);
-[[nodiscard]] bool try_hold(control* c);  // throws bad_alloc if there is no stack
-control* resume_held(control* c);         // after try_hold
+[[nodiscard]] bool try_hold(control* c);            // throws bad_alloc if there is no stack
+std::errc why_not_held(const control* c) noexcept;  // after a try_hold that returned false
+control* resume_held(control* c);                   // after one that returned true
 // The same, but a coroutine that yielded stays held until its value is taken and its word set: once
 // it is suspended, another thread may resume it and put the next value there.
 control* resume_held_for_value(control* c);
