@@ -100,7 +100,8 @@ public:
 
     // Throws bad_alloc; the function is then not called.
     template <class F>
-        requires(std::invocable<std::decay_t<F>> && !std::same_as<std::remove_cvref_t<F>, fiber>)
+        requires(!std::same_as<std::remove_cvref_t<F>, fiber> &&
+                 callable_without_arguments<std::decay_t<F>>)
     explicit fiber(F&& f, const fiber_options& options = {},
                    std::source_location caller = std::source_location::current())
         : core_(make(std::forward<F>(f), options)) {

@@ -74,8 +74,9 @@ public:
 
 private:
     template <class F>
-        requires std::invocable<std::decay_t<F>>
-    friend auto spawn_into(nursery& n, F&& f, fiber_options options, std::source_location caller);
+        requires callable_without_arguments<std::decay_t<F>>
+    friend auto spawn_into(nursery& n, F&& f, const fiber_options& options,
+                           std::source_location caller);
 
     fiber_handle(detail::fiber_core* c, detail::returned_place<T> v) noexcept
         : core_(c), value_(std::move(v)) {}
@@ -95,15 +96,15 @@ private:
 
 // A function is spawned as a fiber, with the options of a fiber.
 template <class F>
-    requires std::invocable<F>
+    requires callable_without_arguments<F>
 struct spawn_options_for<F> {
     using type = fiber_options;
 };
 
 // The implementation of nursery::spawn for a function.
 template <class F>
-    requires std::invocable<std::decay_t<F>>
-auto spawn_into(nursery& n, F&& f, fiber_options options,
+    requires callable_without_arguments<std::decay_t<F>>
+auto spawn_into(nursery& n, F&& f, const fiber_options& options,
                 std::source_location caller = std::source_location::current()) {
     using T = std::invoke_result_t<std::decay_t<F>>;
     auto value = detail::place_to_return<T>();
@@ -121,7 +122,7 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
     return handle;
 }
 template <class F>
-    requires std::invocable<std::decay_t<F>>
+    requires callable_without_arguments<std::decay_t<F>>
 auto spawn_into(nursery& n, F&& f, std::source_location caller = std::source_location::current()) {
     return spawn_into(n, std::forward<F>(f), fiber_options(), caller);
 }

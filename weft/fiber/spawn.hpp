@@ -116,12 +116,18 @@ private:
 template <class F>
 auto spawn(F&& f, const fiber_options& options = {},
            std::source_location caller = std::source_location::current()) {
-    using T = std::invoke_result_t<std::decay_t<F>>;
-    auto value = detail::place_to_return<T>();
-    fiber made(
-        [value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
-        options, caller);
-    return join_handle<T>(std::move(made), std::move(value));
+    constexpr bool can_be_called = callable_without_arguments<std::decay_t<F>>;
+    static_assert(can_be_called,
+                  "spawn takes a function without parameters; a task is spawned into a nursery, or "
+                  "awaited in the function");
+    if constexpr (can_be_called) {
+        using T = std::invoke_result_t<std::decay_t<F>>;
+        auto value = detail::place_to_return<T>();
+        fiber made([value, f = std::decay_t<F>(
+                               std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
+                   options, caller);
+        return join_handle<T>(std::move(made), std::move(value));
+    }
 }
 
 }  // namespace weft

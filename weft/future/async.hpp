@@ -33,14 +33,16 @@ namespace weft {
 // Any thread.
 template <class F, class... Args>
 auto async(executor& on, F&& f, Args&&... args) {
-    static_assert(std::invocable<std::decay_t<F>, std::decay_t<Args>...>,
+    constexpr bool can_be_called = std::invocable<std::decay_t<F>, std::decay_t<Args>...>;
+    static_assert(can_be_called,
                   "async: the function cannot be called with these arguments, which it gets as "
                   "moved copies; std::ref passes a reference");
-    return make_ready_future(on).then(
-        [f = std::decay_t<F>(std::forward<F>(f)),
-         ... args = std::decay_t<Args>(std::forward<Args>(args))]() mutable -> decltype(auto) {
-            return detail::invoke(std::move(f), std::move(args)...);
-        });
+    if constexpr (can_be_called)
+        return make_ready_future(on).then(
+            [f = std::decay_t<F>(std::forward<F>(f)),
+             ... args = std::decay_t<Args>(std::forward<Args>(args))]() mutable -> decltype(auto) {
+                return detail::invoke(std::move(f), std::move(args)...);
+            });
 }
 template <class F, class... Args>
     requires(!std::derived_from<std::remove_cvref_t<F>, executor>)

@@ -93,7 +93,7 @@ public:
 
     // An exception of T's constructor becomes the outcome.
     template <class... V>
-        requires(std::is_void_v<T> ? sizeof...(V) == 0 : std::constructible_from<T, V...>)
+        requires(std::is_void_v<T> && sizeof...(V) == 0) || std::constructible_from<T, V...>
     bool set_value(V&&... v) {
         if (!claim()) return false;
         if constexpr (std::is_reference_v<T>)

@@ -68,7 +68,7 @@ struct future_case {
 
 }  // namespace detail
 
-template <class T, std::invocable F>
+template <class T, callable_without_arguments F>
 auto on_ready(future<T>& source, F f,
               std::source_location caller = std::source_location::current()) noexcept {
     return detail::future_case<F>{&detail::core_of_future::checked(source, caller), std::move(f)};

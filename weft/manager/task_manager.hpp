@@ -100,7 +100,12 @@ managed_task& make_managed(manager_core& core, X&& x, const spawn_options& o, sc
 }
 
 template <class X>
-concept spawnable = is_task<std::decay_t<X>> || std::invocable<std::decay_t<X>&>;
+concept task_or_callable_without_arguments =
+    is_task<std::decay_t<X>> || callable_without_arguments<std::decay_t<X>&>;
+
+// With ids of the user, only spawn_as() spawns.
+template <class Ids>
+concept maker_of_ids_without_spawn_as = !std::same_as<Ids, user_ids>;
 
 }  // namespace detail
 
@@ -124,8 +129,8 @@ public:
     // errc::closed after stop_all(); manager_errc::too_many_tasks at the limit: the argument is
     // then unchanged. When stop_all() comes during the call, or no id is left, the argument has
     // been moved from and is destroyed without having run. Throws bad_alloc.
-    template <detail::spawnable X>
-        requires(!std::same_as<Ids, user_ids>)
+    template <detail::task_or_callable_without_arguments X>
+        requires detail::maker_of_ids_without_spawn_as<Ids>
     result<Id> spawn(X&& x, spawn_options o = {},
                      std::source_location caller = std::source_location::current()) {
         if constexpr (has_own_ids)
@@ -134,8 +139,8 @@ public:
             return spawn_with<Id>(std::forward<X>(x), std::move(o), caller);
     }
     // The same; the handle exists before the task can be done.
-    template <detail::spawnable X>
-        requires(!std::same_as<Ids, user_ids>)
+    template <detail::task_or_callable_without_arguments X>
+        requires detail::maker_of_ids_without_spawn_as<Ids>
     result<handle> spawn_with_handle(
         X&& x, spawn_options o = {},
         std::source_location caller = std::source_location::current()) {
@@ -146,7 +151,7 @@ public:
             return spawn_with<handle>(std::forward<X>(x), std::move(o), caller);
     }
     // With this id; also manager_errc::id_in_use.
-    template <detail::spawnable X>
+    template <detail::task_or_callable_without_arguments X>
         requires has_own_ids
     result<handle> spawn_as(Id as, X&& x, spawn_options o = {},
                             std::source_location caller = std::source_location::current()) {
@@ -160,11 +165,11 @@ public:
     // starts at once; this needs a handle, since the id of such a task finds nothing
     // (manager_errc::no_such_task).
     template <class F>
-        requires(!std::same_as<Ids, user_ids>)
+        requires detail::maker_of_ids_without_spawn_as<Ids>
     result<Id> then(const handle& before, F&& f, spawn_options o = {},
                     std::source_location caller = std::source_location::current());
     template <class F>
-        requires(!std::same_as<Ids, user_ids>)
+        requires detail::maker_of_ids_without_spawn_as<Ids>
     result<Id> then(const Id& i, F&& f, spawn_options o = {},
                     std::source_location caller = std::source_location::current()) {
         return then(find(i), std::forward<F>(f), std::move(o), caller);
@@ -369,7 +374,7 @@ std::error_code task_manager<Id, Ids>::on_finish(const handle& h, F&& f) {
 
 template <class Id, class Ids>
 template <class F>
-    requires(!std::same_as<Ids, user_ids>)
+    requires detail::maker_of_ids_without_spawn_as<Ids>
 result<Id> task_manager<Id, Ids>::then(const handle& before, F&& f, spawn_options o,
                                        std::source_location caller) {
     struct start_next {

@@ -87,7 +87,7 @@ public:
 
     // Runs f() on one of the threads; no caller waits for it. It must not throw. False: there is no
     // thread for it, or no memory. Any thread.
-    template <std::invocable F>
+    template <callable_without_arguments F>
     [[nodiscard]] bool post(F&& f);
 
     std::size_t thread_count() const noexcept;   // any thread
@@ -115,7 +115,7 @@ private:
     bool ending_ = false;
 };
 
-template <std::invocable F>
+template <callable_without_arguments F>
 bool blocking_pool::post(F&& f) {
     struct posted final : detail::blocking_job {
         std::decay_t<F> call;
@@ -184,13 +184,13 @@ private:
     [[no_unique_address]] detail::adapter_value<T> value_;
 };
 
-template <std::invocable F>
+template <callable_without_arguments F>
 [[nodiscard]] blocking_operation<std::decay_t<F>> async_run_blocking(
     F&& f, blocking_pool& pool = default_blocking_pool()) {
     return {pool, std::forward<F>(f)};
 }
 
-template <std::invocable F>
+template <callable_without_arguments F>
 decltype(auto) run_blocking(F&& f, blocking_pool& pool = default_blocking_pool(),
                             std::source_location caller = std::source_location::current()) {
     auto op = async_run_blocking(std::forward<F>(f), pool);

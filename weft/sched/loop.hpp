@@ -132,7 +132,7 @@ public:
 
     // Runs f() once on the loop's thread, outside any flow, after what the same thread posted
     // before. It must not throw. Any thread. Throws bad_alloc.
-    template <std::invocable F>
+    template <callable_without_arguments F>
     void post(F&& f);
 
     // Called once, by run(), when there is nothing to do, no deadline is set, and flows are live in
@@ -321,7 +321,7 @@ struct posted_function : frame {
 
 }  // namespace detail
 
-template <std::invocable F>
+template <callable_without_arguments F>
 void loop::post(F&& f) {
     auto* p = new detail::posted_function<std::decay_t<F>>(std::forward<F>(f));
     if (running_in_this_thread())

@@ -84,7 +84,7 @@ public:
 
     // Runs f() once on one of its threads, outside any flow. It must not throw. Any thread. Throws
     // bad_alloc.
-    template <std::invocable F>
+    template <callable_without_arguments F>
     void post(F&& f) {
         auto* p = new detail::posted_function<std::decay_t<F>>(std::forward<F>(f));
         schedule(p->node);

@@ -57,7 +57,7 @@ public:
 
     // Runs f() once in it, outside any flow, after what the same thread posted before. It must not
     // throw. Any thread. Throws bad_alloc.
-    template <std::invocable F>
+    template <callable_without_arguments F>
     void post(F&& f) {
         auto* p = new detail::posted_function<std::decay_t<F>>(std::forward<F>(f));
         schedule(p->node);

@@ -24,6 +24,7 @@
 #include "weft/base/clock.hpp"
 #include "weft/base/detail/invoke.hpp"
 #include "weft/base/time_limit.hpp"
+#include "weft/wait/awaitable.hpp"
 #include "weft/wait/executor.hpp"
 
 namespace weft {
@@ -51,10 +52,10 @@ public:
 
     // The first call is after a duration or at a time point, by the clock of the executor. A
     // `period` of zero: once. Throw bad_alloc.
-    template <std::invocable F>
+    template <callable_without_arguments F>
     timer(executor& on, time_limit first, F&& f)
         : timer(on, first, duration::zero(), std::forward<F>(f)) {}
-    template <class Rep, class Period, std::invocable F>
+    template <class Rep, class Period, callable_without_arguments F>
     timer(executor& on, time_limit first, std::chrono::duration<Rep, Period> period, F&& f)
         : core_(
               detail::new_timer(on, first.deadline_from(on.now()), saturated(period),

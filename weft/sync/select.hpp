@@ -26,6 +26,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <tuple>
 #include <utility>
 
@@ -285,6 +286,8 @@ struct no_reaction {
 // A channel is a channel<T>, unbounded_channel<T> or oneshot<T>; on_send takes a channel<T>.
 template <class Channel, class F>
 auto on_recv(Channel& c, F f) noexcept {
+    static_assert(std::invocable<F&, typename Channel::value_type>,
+                  "the function of on_recv takes an item of the channel");
     return detail::recv_case<typename Channel::value_type, F>{&c.core(), std::move(f)};
 }
 template <class T, class F = detail::no_reaction>
@@ -292,20 +295,23 @@ auto on_send(channel<T>& c, std::type_identity_t<T> item, F f = {}) noexcept {
     return detail::send_case<T, F>{&c.core(), std::move(item), std::move(f)};
 }
 template <class Channel, class F>
+    requires callable_without_arguments<F&>
 auto on_closed(Channel& c, F f) noexcept {
     return detail::closed_case<F>{&c.core(), std::move(f)};
 }
 // A duration begins when the select waits.
 template <class F>
-    requires std::invocable<F&>
+    requires callable_without_arguments<F&>
 auto on_timeout(time_limit limit, F f) noexcept {
     return detail::beside_case<detail::beside::deadline, F>{std::move(f), limit};
 }
 template <class F>
+    requires callable_without_arguments<F&>
 auto on_stop(F f) noexcept {
     return detail::beside_case<detail::beside::stop, F>{std::move(f), {}};
 }
 template <class F>
+    requires callable_without_arguments<F&>
 auto otherwise(F f) noexcept {
     return detail::beside_case<detail::beside::otherwise, F>{std::move(f), {}};
 }
@@ -313,6 +319,9 @@ auto otherwise(F f) noexcept {
 // Begins when it is awaited: by co_await, await or sync_wait.
 template <class... Cases>
 auto async_select(Cases... cases) noexcept {
+    static_assert((requires { typename Cases::placed; } && ...),
+                  "a select takes cases: on_recv, on_send, on_closed, on_ready, on_timeout, "
+                  "on_stop, otherwise");
     return detail::select_operation<typename Cases::placed...>(std::in_place, std::move(cases)...);
 }
 

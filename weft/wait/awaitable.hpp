@@ -1,4 +1,5 @@
 // awaitable: which types can be awaited, and which result the await has, for generic code.
+// callable_without_arguments: which types can be run, as the function of a fiber or of a post.
 //
 //   template <weft::awaitable A> weft::await_result_t<A> run(A&& a);
 #pragma once
@@ -44,6 +45,9 @@ using awaiter_t = decltype(awaiter_of(std::declval<A>()));
 template <class A>
 concept awaitable =
     requires { typename detail::awaiter_t<A>; } && detail::awaiter<detail::awaiter_t<A>>;
+
+template <class F>
+concept callable_without_arguments = std::invocable<F>;
 
 template <awaitable A>
 using await_result_t =

@@ -177,7 +177,7 @@ public:
 
     // Whether this call was the one that won.
     template <class... V>
-        requires(std::is_void_v<T> ? sizeof...(V) == 0 : std::constructible_from<T, V...>)
+        requires(std::is_void_v<T> && sizeof...(V) == 0) || std::constructible_from<T, V...>
     bool operator()(V&&... value) const {
         return state_ != nullptr && state_->complete(std::forward<V>(value)...);
     }
@@ -238,15 +238,19 @@ private:
     wait_node node_;
 };
 
+// What from_callback() is given.
+template <class F, class T>
+concept callable_with_a_completion = std::invocable<F, completion<T>>;
+
 // `begin` is called with a completion<T> when the operation is awaited; its exceptions leave the
 // await.
-template <class T, std::invocable<completion<T>> F>
+template <class T, callable_with_a_completion<T> F>
 callback_operation<T, std::decay_t<F>> from_callback(F&& begin) {
     return callback_operation<T, std::decay_t<F>>(std::decay_t<F>(std::forward<F>(begin)));
 }
 
 // The same, awaited here: in a fiber or on a thread.
-template <class T, std::invocable<completion<T>> F>
+template <class T, callable_with_a_completion<T> F>
 result<T> await_callback(F&& begin, std::source_location caller = std::source_location::current()) {
     return await(from_callback<T>(std::forward<F>(begin)), caller);
 }
