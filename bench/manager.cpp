@@ -141,7 +141,7 @@ struct plain_fibers {
     explicit plain_fibers(weft::loop& l) : loop(l) {}
     template <class F>
     void spawn_and_join(F f) {
-        weft::fiber(f, {.stack_bytes = stack_bytes, .on = loop}).join();
+        weft::fiber(f, {.on = loop, .stack_bytes = stack_bytes}).join();
     }
     weft::loop& loop;
 };

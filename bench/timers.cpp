@@ -117,7 +117,7 @@ auto wakes(std::size_t count) {
                 weft::this_fiber::yield();
                 m.stop(count);
             },
-            {.stack_bytes = std::size_t{256} << 10, .on = loop});
+            {.on = loop, .stack_bytes = std::size_t{256} << 10});
         loop.run();
         f.join();
         m.counter("works", through == count ? 1 : 0);

@@ -33,7 +33,7 @@ struct weft_fiber_of {
 
     private:
         weft::fiber_options options() {
-            return {.stack_bytes = stack_bytes_, .fp = Environment, .on = loop_};
+            return {.on = loop_, .stack_bytes = stack_bytes_, .fp = Environment};
         }
 
         std::size_t stack_bytes_;

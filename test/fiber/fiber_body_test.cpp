@@ -90,7 +90,7 @@ TEST(fiber_body, is_destroyed_with_a_fiber_that_never_begins) {
     {
         loop l;
         fiber f([c = counted_capture(living), word = &living] { static_cast<void>(word); },
-                {.launch = launch::deferred, .on = l});
+                {.on = l, .launch = launch::deferred});
         EXPECT_EQ(living, 1);
     }
     EXPECT_EQ(living, 0);

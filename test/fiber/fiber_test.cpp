@@ -95,7 +95,7 @@ TEST(fiber, dispatched_runs_at_once_until_it_waits) {
 TEST(fiber, dispatched_from_outside_its_loop_is_posted) {
     loop l;
     int ran = 0;
-    fiber f([&] { ++ran; }, {.launch = launch::dispatch, .on = l});
+    fiber f([&] { ++ran; }, {.on = l, .launch = launch::dispatch});
     EXPECT_EQ(ran, 0);
     l.run();
     EXPECT_EQ(ran, 1);
@@ -125,7 +125,7 @@ TEST(fiber, deferred_runs_when_joined_or_started) {
 TEST(fiber, deferred_runs_when_detached) {
     loop l;
     int ran = 0;
-    fiber([&] { ++ran; }, {.launch = launch::deferred, .on = l}).detach();
+    fiber([&] { ++ran; }, {.on = l, .launch = launch::deferred}).detach();
     l.run();
     EXPECT_EQ(ran, 1);
 }
@@ -290,7 +290,7 @@ TEST(fiber, deferred_can_outlive_its_executor_if_never_started) {
     auto kept = std::make_shared<int>();
     {
         auto l = std::make_unique<loop>();
-        fiber f([kept] { ++*kept; }, {.launch = launch::deferred, .on = *l});
+        fiber f([kept] { ++*kept; }, {.on = *l, .launch = launch::deferred});
         l.reset();
         EXPECT_TRUE(f.request_stop());
     }
@@ -300,7 +300,7 @@ TEST(fiber, deferred_can_outlive_its_executor_if_never_started) {
 
 TEST(fiber, deferred_sees_a_stop_requested_before_its_start) {
     loop l;
-    fiber f([] { this_fiber::sleep_for(1h); }, {.launch = launch::deferred, .on = l});
+    fiber f([] { this_fiber::sleep_for(1h); }, {.on = l, .launch = launch::deferred});
     EXPECT_TRUE(f.request_stop());
     f.start();
     l.run();
@@ -363,7 +363,7 @@ TEST(fiber, never_started_destroys_its_function_without_a_stack) {
     auto kept = std::make_shared<int>();
     {
         fiber f([kept] { ++*kept; },
-                {.stack = stack_allocator_ref(source), .launch = launch::deferred, .on = l});
+                {.on = l, .launch = launch::deferred, .stack = stack_allocator_ref(source)});
         EXPECT_EQ(kept.use_count(), 2);
     }
     EXPECT_EQ(kept.use_count(), 1);
@@ -680,7 +680,7 @@ TEST(this_fiber, reports_its_stack_usage) {
             EXPECT_GE(used, 40u * 1024);
             EXPECT_LE(used, 128u * 1024);
         },
-        {.stack_bytes = 128 * 1024, .on = l});
+        {.on = l, .stack_bytes = 128 * 1024});
     l.run();
     f.join();
 }
@@ -743,7 +743,7 @@ TEST(fiber, runs_beside_a_hundred_thousand_others) {
                 this_fiber::sleep_for(1ms);
                 ++turns;
             },
-            fiber_options{.stack_bytes = 16384, .on = l});
+            fiber_options{.on = l, .stack_bytes = 16384});
     l.run();
     EXPECT_EQ(turns, 3 * count);
     for (fiber& f : all) f.join();
@@ -759,7 +759,7 @@ TEST(fiber, fails_without_a_stack_before_its_function_is_called) {
     no_stack source;
     int ran = 0;
     auto kept = std::make_shared<int>();
-    fiber f([&ran, kept] { ++ran; }, {.stack = stack_allocator_ref(source), .on = l});
+    fiber f([&ran, kept] { ++ran; }, {.on = l, .stack = stack_allocator_ref(source)});
     l.run();
     EXPECT_EQ(kept.use_count(), 1) << "what it holds ends with it";
     EXPECT_THROW(f.join(), std::bad_alloc);

@@ -42,7 +42,7 @@ TEST(misuse, destroy_never_started) {
     int ran = 0;
     {
         auto c = std::make_shared<counted>(destroyed);
-        fiber f([&ran, c = std::move(c)] { ++ran; }, {.launch = launch::deferred, .on = l});
+        fiber f([&ran, c = std::move(c)] { ++ran; }, {.on = l, .launch = launch::deferred});
     }
     EXPECT_EQ(destroyed, 1);
     EXPECT_EQ(ran, 0);
@@ -290,7 +290,7 @@ TEST(misuse_death, second_start_of_a_fiber) {
     loop l;
     EXPECT_DEATH(
         {
-            fiber f([] {}, {.name = "login", .launch = launch::deferred, .on = l});
+            fiber f([] {}, {.name = "login", .on = l, .launch = launch::deferred});
             f.start();
             f.start();
         },
@@ -424,7 +424,7 @@ TEST(misuse, double_wake) {
 TEST(misuse_death, stack_overflow) {
     const auto overflows = [] {
         virtual_loop l(1);
-        fiber f([] { recursion(0); }, {.name = "login", .stack_bytes = 64 * 1024, .on = l});
+        fiber f([] { recursion(0); }, {.name = "login", .on = l, .stack_bytes = 64 * 1024});
         l.run();
     };
     EXPECT_EXIT(overflows(), ::testing::KilledBySignal(SIGSEGV),
@@ -441,7 +441,7 @@ TEST(misuse, stack_memory_exhausted) {
     virtual_loop l(1);
     none_left source;
     int ran = 0;
-    fiber f([&] { ++ran; }, {.stack = stack_allocator_ref(source), .on = l});
+    fiber f([&] { ++ran; }, {.on = l, .stack = stack_allocator_ref(source)});
     l.run();
     EXPECT_THROW(f.join(), std::bad_alloc);
     EXPECT_EQ(ran, 0);

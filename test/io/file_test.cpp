@@ -401,9 +401,9 @@ TEST_P(a_file, deadlines_cancel_a_call_that_has_not_started) {
     run([&] {
         busy_pool pool;
         file f = fresh();
-        file slow = file::adopt(::dup(f.native_handle()), {.timeout = 1ms, .pool = &pool}).value();
+        file slow = file::adopt(::dup(f.native_handle()), {.pool = &pool, .timeout = 1ms}).value();
         EXPECT_EQ(slow.resize(7).error(), std::errc::timed_out);
-        EXPECT_EQ(file::open(path(), {.timeout = 1ms, .pool = &pool}).error(),
+        EXPECT_EQ(file::open(path(), {.pool = &pool, .timeout = 1ms}).error(),
                   std::errc::timed_out);
         {
             weft::timeout_scope limit(1ms);

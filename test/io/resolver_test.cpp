@@ -244,7 +244,7 @@ TEST(resolver, caches_the_most_recently_used_names) {
     const known_name b("b.known", {"127.0.0.1"});
     const known_name c("c.known", {"127.0.0.1"});
     in_a_fiber([&] {
-        resolver r({.keep = 1h, .max_cache_entry_count = 2, .by = by_system});
+        resolver r({.by = by_system, .keep = 1h, .max_cache_entry_count = 2});
         for (const char* name : {"a.known", "b.known", "a.known", "c.known", "a.known", "c.known"})
             EXPECT_TRUE(r.resolve(name, 1));
         EXPECT_EQ(a.asked(), 1u) << "in use all the time";
@@ -257,7 +257,7 @@ TEST(resolver, caches_the_most_recently_used_names) {
 TEST(resolver, evicts_an_expired_answer_before_a_valid_one) {
     const known_name a("a.known", {"127.0.0.1"});
     in_a_fiber([&] {
-        resolver r({.keep = 1h, .max_cache_entry_count = 2, .by = by_system});
+        resolver r({.by = by_system, .keep = 1h, .max_cache_entry_count = 2});
         EXPECT_TRUE(r.resolve("a.known", 1));
         EXPECT_FALSE(r.resolve("bad name", 1));  // later, but with nothing to cache
         EXPECT_FALSE(r.resolve("another bad name", 1));
@@ -270,10 +270,10 @@ TEST(resolver, caches_no_more_names_than_its_limit) {
     const known_name a("a.known", {"127.0.0.1"});
     const known_name b("b.known", {"127.0.0.1"});
     in_a_fiber([&] {
-        resolver r({.keep = 1h, .max_cache_entry_count = 1, .by = by_system});
+        resolver r({.by = by_system, .keep = 1h, .max_cache_entry_count = 1});
         for (const char* name : {"a.known", "b.known", "a.known"}) EXPECT_TRUE(r.resolve(name, 1));
         EXPECT_EQ(a.asked(), 2u);
-        resolver none({.keep = 1h, .max_cache_entry_count = 0, .by = by_system});
+        resolver none({.by = by_system, .keep = 1h, .max_cache_entry_count = 0});
         for (int i = 0; i < 2; ++i) EXPECT_TRUE(none.resolve("b.known", 1));
         EXPECT_EQ(b.asked(), 3u);
     });
@@ -285,7 +285,7 @@ TEST(resolver, evicts_no_query_in_progress) {
     known_name other("b.known", {"127.0.0.1"});
     slow.hold();
     in_a_fiber([&] {
-        resolver r({.keep = 1h, .max_cache_entry_count = 1, .by = by_system});
+        resolver r({.by = by_system, .keep = 1h, .max_cache_entry_count = 1});
         std::size_t answers = 0;
         std::vector<fiber> all;
         const auto ask = [&] { answers += r.resolve("a.known", 1).has_value(); };

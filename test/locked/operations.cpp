@@ -91,7 +91,7 @@ weft::task<> nothing() {
 void spawns() {
     in_fibers([](weft::loop& loop) {
         measured("spawn_join/fiber", 1, [&] {
-            weft::fiber([] { escape(stack_bytes); }, {.stack_bytes = stack_bytes, .on = loop})
+            weft::fiber([] { escape(stack_bytes); }, {.on = loop, .stack_bytes = stack_bytes})
                 .join();
         });
         measured("spawn_join/task", 1, [&] {

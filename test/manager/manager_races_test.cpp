@@ -110,7 +110,7 @@ TEST(manager_races, spawns_from_many_threads_all_end) {
                         const std::shared_ptr<void> end(nullptr, [&](void*) { ++gone; });
                         weft::this_fiber::sleep_for(10s);
                     },
-                    {.timeout = std::chrono::milliseconds(random() % 20), .on = on});
+                    {.on = on, .timeout = std::chrono::milliseconds(random() % 20)});
                 mine.push_back(*id);
                 const std::uint64_t some = mine[random() % mine.size()];
                 switch (random() % 4) {

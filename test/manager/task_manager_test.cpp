@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <concepts>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -18,11 +19,46 @@
 #include "weft/fiber/nursery.hpp"
 #include "weft/sync/channel.hpp"
 #include "weft/sync/mutex.hpp"
+#include "weft/task/task_handle.hpp"
 #include "weft/wait/shield.hpp"
 
 using namespace std::chrono_literals;
 
 namespace {
+
+// What the options of spawned work have in common has one name, type and order in all of them: a
+// list of designators in another order would not compile.
+template <class Options>
+Options with_common_fields(const weft::fiber_options& o) {
+    return {.name = o.name,
+            .on = o.on,
+            .launch = o.launch,
+            .stack_bytes = o.stack_bytes,
+            .stack = o.stack,
+            .fp = o.fp};
+}
+template <class Options>
+Options with_fields_of_a_task(const weft::fiber_options& o) {
+    return {.name = o.name, .on = o.on};
+}
+template <class A, class B>
+concept has_fields_of_a_task_as = std::same_as<decltype(A::name), decltype(B::name)> &&
+                                  std::same_as<decltype(A::on), decltype(B::on)>;
+template <class A, class B>
+concept has_common_fields_as =
+    has_fields_of_a_task_as<A, B> && std::same_as<decltype(A::launch), decltype(B::launch)> &&
+    std::same_as<decltype(A::stack_bytes), decltype(B::stack_bytes)> &&
+    std::same_as<decltype(A::stack), decltype(B::stack)> &&
+    std::same_as<decltype(A::fp), decltype(B::fp)>;
+static_assert(has_fields_of_a_task_as<weft::task_options, weft::fiber_options>);
+static_assert(has_common_fields_as<weft::spawn_options, weft::fiber_options>);
+
+TEST(spawn_options, have_the_fields_of_fiber_options_and_task_options_in_their_order) {
+    const weft::fiber_options o{.name = "a", .stack_bytes = 65536};
+    EXPECT_EQ(with_common_fields<weft::fiber_options>(o).name, "a");
+    EXPECT_EQ(with_common_fields<weft::spawn_options>(o).stack_bytes, 65536u);
+    EXPECT_EQ(with_fields_of_a_task<weft::task_options>(o).name, "a");
+}
 
 using weft::managed_handle;
 using weft::managed_status;

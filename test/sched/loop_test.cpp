@@ -378,7 +378,7 @@ private:
     void spawn(launch how) {
         if (count_ == 40) return;
         const char name = static_cast<char>('A' + count_++);
-        fiber([this, name] { live(name); }, {.launch = how, .on = l_}).detach();
+        fiber([this, name] { live(name); }, {.on = l_, .launch = how}).detach();
     }
     void live(char name) {
         for (int i = 0; i != 12; ++i) {
@@ -1105,7 +1105,7 @@ TEST(loop, destroyed_runs_a_hundred_thousand_unstarted_fibers) {
     {
         loop l;
         for (int i = 0; i < count; ++i)
-            fiber([&] { ++began; }, {.stack_bytes = 16384, .on = l}).detach();
+            fiber([&] { ++began; }, {.on = l, .stack_bytes = 16384}).detach();
     }
     EXPECT_EQ(began, count);
 }

@@ -543,7 +543,7 @@ TEST(pool, keeps_its_threads_on_the_given_processors) {
     ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
     int first = 0;
     while (!CPU_ISSET(first, &mine)) ++first;
-    pool p({.thread_count = 2, .processors = {first}, .name = "pinned"});
+    pool p({.name = "pinned", .processors = {first}, .thread_count = 2});
     for (unsigned i = 0; i != 2; ++i)
         spawn(
             [&, i] {
@@ -560,8 +560,8 @@ TEST(pool, keeps_its_threads_on_the_given_processors) {
 }
 
 TEST(pool, refuses_a_processor_that_does_not_exist) {
-    EXPECT_THROW(pool({.thread_count = 2, .processors = {100'000}}), std::system_error);
-    EXPECT_THROW(pool({.thread_count = 2, .processors = {-1}}), std::system_error);
+    EXPECT_THROW(pool({.processors = {100'000}, .thread_count = 2}), std::system_error);
+    EXPECT_THROW(pool({.processors = {-1}, .thread_count = 2}), std::system_error);
 }
 
 TEST(pool, has_a_worker_for_each_processor_by_default) {

@@ -122,7 +122,7 @@ TEST(manual_reset_event, wakes_a_million_without_recursion) {
             EXPECT_EQ(through, 0u) << "woken within set()";
             weft::this_fiber::yield();
         },
-        {.stack_bytes = std::size_t{256} << 10, .on = l});
+        {.on = l, .stack_bytes = std::size_t{256} << 10});
     l.run();
     f.join();
     EXPECT_EQ(through, count);

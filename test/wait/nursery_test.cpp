@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "test/support/loop_thread.hpp"
 #include "test/task/on_loop.hpp"
 #include "weft/fiber/nursery.hpp"
+#include "weft/sync/manual_reset_event.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/task_handle.hpp"
 #include "weft/task/with_nursery.hpp"
@@ -356,6 +358,79 @@ TEST(nursery, spawn_of_a_function_takes_its_options_in_braces) {
         n.spawn([] { return std::string(weft::this_fiber::name()); }, {.name = "b", .on = there})
             .get(),
         "b");
+}
+
+TEST(nursery, a_name_of_a_task_is_in_its_info_until_the_task_has_ended) {
+    weft::testing::virtual_loop l(1);
+    const auto info_here = []() -> task<std::string> {
+        const weft::agent_info about = weft::current_flow()->info();
+        co_return std::string(about.kind) + " " + (about.name != nullptr ? about.name : "-");
+    };
+    weft::fiber f(
+        [&] {
+            nursery n;
+            std::string name = "b";
+            auto named = n.spawn(info_here(), {.name = name, .on = l});
+            name = "changed";
+            EXPECT_EQ(named.get(), "task b");
+            EXPECT_EQ(n.spawn(info_here(), {.on = l}).get(), "task -");
+        },
+        {.on = l});
+    l.run();
+    f.join();
+}
+TEST(nursery, a_task_with_a_name_ends_as_one_without) {
+    const auto sleeps = []() -> task<> { co_await weft::sleep_for(1h); };
+    int there = 5;
+    const auto refers = [&]() -> task<int&> { co_return there; };
+    const auto makes = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(7); };
+    EXPECT_EQ(in_a_fiber([&] {
+                  nursery n;
+                  EXPECT_EQ(&n.spawn(refers(), {.name = "refers"}).get(), &there);
+                  EXPECT_EQ(*n.spawn(makes(), {.name = "makes"}).get(), 7);
+                  n.spawn(sleeps(), {.name = "dropped"});
+                  auto stopped = n.spawn(sleeps(), {.name = "stopped"});
+                  EXPECT_TRUE(stopped.request_stop());
+                  EXPECT_THROW(stopped.get(), weft::stopped);
+                  n.spawn(failing_in(1ms, 7), {.name = "fails"});
+                  EXPECT_THROW(n.join(), int);
+              }),
+              1ms);
+}
+TEST(nursery_death, a_deadlock_names_a_task_as_it_names_a_fiber) {
+    const auto deadlocked = [] {
+        weft::testing::virtual_loop l(1);
+        weft::manual_reset_event never_set;
+        weft::fiber f(
+            [&] {
+                nursery n;
+                n.spawn([](weft::manual_reset_event& e) -> task<> { co_await e.async_wait(); }(
+                                                            never_set),
+                        {.name = "reader"});
+                n.join();
+            },
+            {.name = "owner", .on = l});
+        l.run();
+    };
+    EXPECT_DEATH(deadlocked(), "task [0-9]+ \"reader\" waits for");
+}
+TEST(nursery_death, a_result_of_a_named_task_asked_for_twice_names_the_task) {
+    EXPECT_DEATH(
+        {
+            nursery n;
+            auto x = n.spawn(number_in(0ms, 1), {.name = "twice"});
+            x.get();
+            x.get();
+        },
+        "asked for twice: task [0-9]+ \"twice\"");
+}
+TEST(nursery_death, a_spawn_of_an_empty_task_with_a_name_is_refused_at_its_line) {
+    EXPECT_DEATH(
+        {
+            nursery n;
+            n.spawn(task<int>(), {.name = "none"});
+        },
+        "a task that is empty or has begun is to be run.*nursery_test.cpp");
 }
 
 // What spawns may be no coroutine, and then it is no part of the block that its children stop.

@@ -114,7 +114,7 @@ TEST(scope, forwards_a_stop_through_deep_nesting_on_a_small_stack) {
                                            l.loop());
     outermost->post_first_turn();
     weft::fiber stops([&] { EXPECT_TRUE(outermost->request_stop(weft::stop_reason::user)); },
-                      {.stack_bytes = 128 * 1024, .launch = weft::launch::deferred, .on = l});
+                      {.on = l, .launch = weft::launch::deferred, .stack_bytes = 128 * 1024});
     l.loop().run_until_idle();
     EXPECT_FALSE(outermost->has_ended());
     stops.start();

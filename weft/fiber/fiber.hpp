@@ -51,11 +51,11 @@ enum class launch : std::uint8_t {
 // How a fiber is made, and where it runs.
 struct fiber_options {
     std::string_view name = {};  // copied
+    scheduler_ref on = {};       // an executor or a pool; by default the caller's
+    weft::launch launch = launch::post;
     std::size_t stack_bytes = default_stack_bytes;
     stack_allocator_ref stack = {};
     fp_environment fp = fp_environment::own;
-    weft::launch launch = launch::post;
-    scheduler_ref on = {};    // an executor or a pool; by default the caller's
     bool migratable = false;  // in a pool: may resume on another thread after each wait
     // Instead of a stack of its own. All fibers of the group are on one executor, not a pool. The
     // stack's contents are out of reach while the fiber waits: see shared_stack_group.hpp.

@@ -109,10 +109,11 @@ auto spawn_into(nursery& n, F&& f, const fiber_options& options,
     using T = std::invoke_result_t<std::decay_t<F>>;
     auto value = detail::place_to_return<T>();
     const bool at_once = options.launch == launch::dispatch;
-    options.launch = launch::deferred;
+    fiber_options unlaunched = options;
+    unlaunched.launch = launch::deferred;
     fiber made(
         [value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
-        options, caller);
+        unlaunched, caller);
     fiber_handle<T> handle(detail::core_taken_from(made), std::move(value));
     detail::fiber_core* const core = handle.core_;
     core->become_child(detail::make_owned<detail::scope_member>(*core));

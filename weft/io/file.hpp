@@ -64,8 +64,8 @@ struct file_options {
     bool exclusive = false;         // with create: file_exists if it exists
     bool truncate = false;          // its contents are dropped
     ::mode_t mode = 0666;           // of a created file, less the umask
-    duration timeout = no_timeout;  // of one operation
     blocking_pool* pool = nullptr;  // whose threads make the calls; null: the default
+    duration timeout = no_timeout;  // of one operation
 };
 
 class file;

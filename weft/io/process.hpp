@@ -88,9 +88,9 @@ struct process_options {
     int err = child_io::inherited;
     std::optional<std::vector<std::string>> environment = {};  // "NAME=value"; none: this program's
     std::string working_directory = {};                        // empty: this program's
-    duration grace = std::chrono::seconds(5);                  // of the destructor
     ::pid_t group = child_group::inherited;
     bool takes_terminal = false;  // for a session's leader: stream 0 is the session's terminal
+    duration grace = std::chrono::seconds(5);  // of the destructor
     process_limits limits = {};
 };
 

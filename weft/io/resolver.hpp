@@ -48,15 +48,15 @@ enum class resolver_backend : std::uint8_t {
 
 // How names are looked up.
 struct resolver_options {
+    blocking_pool* pool = nullptr;  // whose threads make the calls; null: that for names
+    resolver_backend by = resolver_backend::automatic;
+    // Three for c_ares alone; empty, no_timeout or zero tries: as the system is configured. With a
+    // zero byte in it each query fails: invalid_argument.
+    std::string servers{};                     // "127.0.0.1:5300,[::1]:53"
+    duration timeout = no_timeout;             // until a query is sent again
+    unsigned tries = 0;                        // attempts per server
     duration keep = std::chrono::seconds(5);   // of an answer; the system reports no limit itself
     std::size_t max_cache_entry_count = 1024;  // names kept; drops the least recently used
-    blocking_pool* pool = nullptr;             // whose threads make the calls; null: that for names
-    resolver_backend by = resolver_backend::automatic;
-    // For c_ares alone; empty, no_timeout or zero tries: as the system is configured. With a zero
-    // byte in it each query fails: invalid_argument.
-    std::string servers{};          // "127.0.0.1:5300,[::1]:53"
-    duration timeout = no_timeout;  // until a query is sent again
-    unsigned tries = 0;             // attempts per server
 };
 
 namespace detail {

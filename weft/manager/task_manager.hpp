@@ -56,14 +56,13 @@ namespace weft {
 // How one task of a manager is made, and where it runs.
 struct spawn_options {
     std::string_view name = {};          // copied
-    duration timeout = no_timeout;       // from now
-    any_data private_data = {};          // any object; see this_managed::private_data
-    weft::launch launch = launch::post;  // deferred: runs after start(id)
     scheduler_ref on = {};               // an executor or a pool; none: the manager's `on`
-    // For fibers only.
-    std::size_t stack_bytes = default_stack_bytes;
+    weft::launch launch = launch::post;  // deferred: runs after start(id)
+    duration timeout = no_timeout;       // from now
+    std::size_t stack_bytes = default_stack_bytes;  // this and the next two: for fibers only
     stack_allocator_ref stack = {};
     fp_environment fp = fp_environment::own;
+    any_data private_data = {};  // any object; see this_managed::private_data
 };
 
 struct generated_ids {};  // the manager's own ids
@@ -91,10 +90,10 @@ managed_task& make_managed(manager_core& core, X&& x, const spawn_options& o, sc
     } else {
         return make_managed_fiber(core, std::forward<X>(x),
                                   {.name = o.name,
+                                   .launch = o.launch,
                                    .stack_bytes = o.stack_bytes,
                                    .stack = o.stack,
-                                   .fp = o.fp,
-                                   .launch = o.launch},
+                                   .fp = o.fp},
                                   on);
     }
 }

@@ -65,7 +65,7 @@ bool has_stack(const weft_attr_t* attr) noexcept {
 }
 
 fiber_options options_of(const weft_attr_t* attr, scheduler& on) noexcept {
-    fiber_options o{.launch = launch::deferred, .on = on};
+    fiber_options o{.on = on, .launch = launch::deferred};
     if (attr == nullptr) return o;
     o.name = attr->name_;
     o.stack_bytes = attr->stack_bytes_;

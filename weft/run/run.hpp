@@ -23,16 +23,17 @@ namespace weft {
 
 template <class F>
     requires std::invocable<std::decay_t<F>>
-std::invoke_result_t<std::decay_t<F>> run(F&& f, fiber_options options = {}) {
+std::invoke_result_t<std::decay_t<F>> run(F&& f, const fiber_options& options = {}) {
     using T = std::invoke_result_t<std::decay_t<F>>;
     loop l;
-    options.on = l;
-    if (options.name.empty()) options.name = "main";
+    fiber_options own = options;
+    own.on = l;
+    if (own.name.empty()) own.name = "main";
     detail::returned<T> value;
     fiber main(
         [&value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value.keep(std::move(f)); },
-        options);
-    if (options.launch == launch::deferred) main.start();
+        own);
+    if (own.launch == launch::deferred) main.start();
     l.run();
     const join_outcome how = main.join();
     if (how.stopped()) detail::throw_stopped(how.reason());
@@ -43,7 +44,7 @@ std::invoke_result_t<std::decay_t<F>> run(F&& f, fiber_options options = {}) {
 // The object is moved from only if a co_await of it would move.
 template <class A>
     requires(operation<A> || awaitable<A>) && (!std::invocable<std::decay_t<A>>)
-auto run(A&& a, fiber_options options = {},
+auto run(A&& a, const fiber_options& options = {},
          std::source_location caller = std::source_location::current())
     -> decltype(weft::await<A>(std::forward<A>(a), caller)) {
     return run([&]() -> decltype(auto) { return weft::await<A>(std::forward<A>(a), caller); },
@@ -61,7 +62,7 @@ concept not_to_be_run = !std::is_class_v<X> || requires { &X::operator(); };
 template <class X>
     requires(!std::invocable<std::decay_t<X>> && !operation<X> && !awaitable<X> &&
              detail::not_to_be_run<std::decay_t<X>>)
-void run(X&&, fiber_options = {}) {
+void run(X&&, const fiber_options& = {}) {
     static_assert(std::invocable<std::decay_t<X>>,
                   "run takes a function without parameters, or an awaitable such as a task");
 }

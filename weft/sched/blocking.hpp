@@ -80,7 +80,7 @@ private:
 // Threads that make blocking calls for fibers and tasks.
 class blocking_pool {
 public:
-    explicit blocking_pool(blocking_pool_options o = {}) noexcept : options_(o) {}
+    explicit blocking_pool(const blocking_pool_options& o = {}) noexcept : options_(o) {}
     blocking_pool(const blocking_pool&) = delete;
     // Waits for the calls that are under way. Precondition: no waiter waits for a call.
     ~blocking_pool();

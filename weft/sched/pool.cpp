@@ -82,7 +82,7 @@ void pool::core::end() noexcept {
             w->drop_loop();
 }
 
-pool::pool(pool_options options) {
+pool::pool(const pool_options& options) {
     const unsigned n = options.thread_count != 0 ? options.thread_count : processor_count();
     core_ = std::make_unique<core>(*this, n);
     for (unsigned i = 0; i != n; ++i)

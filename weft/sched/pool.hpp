@@ -54,9 +54,9 @@ namespace weft {
 
 // How many workers a pool has, and where they run.
 struct pool_options {
-    unsigned thread_count = 0;         // 0: as many as this process has processors
-    std::vector<int> processors = {};  // worker i is bound to [i modulo the size]; empty: not bound
     std::string name = "weft";         // of its threads: name/0, ...; the system shows 15 letters
+    std::vector<int> processors = {};  // worker i is bound to [i modulo the size]; empty: not bound
+    unsigned thread_count = 0;         // 0: as many as this process has processors
     duration stall_threshold = no_timeout;  // longer turns are reported (watchdog.hpp)
     watchdog::handler on_stall = watchdog::print;
 };
@@ -73,7 +73,7 @@ class pool final : public scheduler {
 public:
     // Throws bad_alloc, and system_error if a thread cannot be created or a processor does not
     // exist.
-    explicit pool(pool_options options = {});
+    explicit pool(const pool_options& options = {});
     explicit pool(unsigned thread_count) : pool(pool_options{.thread_count = thread_count}) {}
     pool(const pool&) = delete;
     pool& operator=(const pool&) = delete;

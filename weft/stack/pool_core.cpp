@@ -99,7 +99,7 @@ void pool_core::clear_locked() noexcept {
     destroy_oldest(list_count());
 }
 
-void pool_core::set_limits(stack_pool_options limits) noexcept {
+void pool_core::set_limits(const stack_pool_options& limits) noexcept {
     const std::lock_guard held(lock_);
     limits_ = limits;
     recall();

@@ -36,11 +36,11 @@ template <stack_allocator A = slab_stack>
 class stack_pool {
 public:
     constexpr explicit stack_pool(std::size_t stack_bytes = default_stack_bytes,
-                                  stack_pool_options limits = {}) noexcept
+                                  const stack_pool_options& limits = {}) noexcept
         requires std::constructible_from<A, std::size_t>
         : allocator_(stack_bytes), core_(&allocator_, detail::pool_verbs_of<A>, limits) {}
 
-    explicit stack_pool(A allocator, stack_pool_options limits = {}) noexcept
+    explicit stack_pool(A allocator, const stack_pool_options& limits = {}) noexcept
         requires std::move_constructible<A>
         : allocator_(std::move(allocator)), core_(&allocator_, detail::pool_verbs_of<A>, limits) {}
 
@@ -82,7 +82,7 @@ public:
     }
 
     // Below the present count, a maximum admits no new stack, and each release reduces the count.
-    void set_limits(stack_pool_options limits) noexcept { core_.set_limits(limits); }
+    void set_limits(const stack_pool_options& limits) noexcept { core_.set_limits(limits); }
     stack_pool_options limits() const noexcept { return core_.limits(); }
 
     stack_pool_stats stats() const noexcept { return core_.stats(); }

@@ -24,8 +24,14 @@ void keep(flow& f) noexcept {
 }
 void release_flow(flow& f) noexcept { task_flow::of(f).release(); }
 
+// The on_end of a task with a name, whose letters are at on_end_of until the body is destroyed: a
+// task without one pays nothing for them.
+void named_task_ended(void*) noexcept {}
+
 agent_info task_info(const flow& f) noexcept {
-    return {"task", static_cast<const task_flow&>(f).id, nullptr};
+    const auto& self = static_cast<const task_flow&>(f);
+    const bool is_named = self.on_end == named_task_ended && self.body;
+    return {"task", self.id, is_named ? static_cast<const char*>(self.on_end_of) : nullptr};
 }
 
 }  // namespace
@@ -41,6 +47,15 @@ task_flow::task_flow(std::coroutine_handle<> task, executor* on) noexcept
 
 task_flow::~task_flow() {
     if (body) destroy_task(body);
+}
+
+void task_flow::set_name(const char* letters) noexcept {
+    on_end = named_task_ended;
+    on_end_of = const_cast<char*>(letters);  // only read
+}
+
+task_name::task_name(std::string_view name) : letters_(new char[name.size() + 1]) {
+    letters_[name.copy(letters_, name.size())] = '\0';
 }
 
 void task_flow::release() noexcept {

@@ -1,6 +1,6 @@
 // task_handle<T>: gives the result of a task that was spawned into a nursery.
 //
-//   weft::task_handle<bytes> x = nursery.spawn(fetch(a));    // or spawn(fetch(a), {.on = pool})
+//   weft::task_handle<bytes> x = nursery.spawn(fetch(a));    // or with {.name = "a", .on = pool}
 //   bytes b = x.get();                 // in a fiber, on a thread
 //   bytes c = co_await x.async_get();  // in a coroutine
 //
@@ -9,6 +9,11 @@
 // Destroying a handle has no effect: the nursery waits for the task. A stop of the caller of get()
 // ends that wait, not the task.
 #pragma once
+
+#include <source_location>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "weft/task/detail/task_run.hpp"
 #include "weft/wait/await.hpp"
@@ -72,9 +77,11 @@ private:
     bool given_away_ = false;
 };
 
-// Of a task in a nursery.
+// Of a task in a nursery. A task has no stack, and its first turn is always posted: no more of
+// fiber_options fits it.
 struct task_options {
-    scheduler_ref on = {};  // an executor or a pool; by default the caller's
+    std::string_view name = {};  // copied; for messages
+    scheduler_ref on = {};       // an executor or a pool; by default the caller's
 };
 // A task is spawned with its own.
 template <class T>
@@ -82,12 +89,38 @@ struct spawn_options_for<task<T>> {
     using type = task_options;
 };
 
+namespace detail {
+
+// The body of a task with a name, which lasts as long as this frame. A task without one has no
+// frame around its own.
+template <class T>
+task<T> named_task(task<T> t, [[maybe_unused]] task_name name) {
+    if constexpr (std::is_void_v<T>)
+        co_await std::move(t);
+    else
+        co_return co_await std::move(t);
+}
+
+template <class T>
+task_run<T> run_of(task<T>&& t, const task_options& options, executor* on,
+                   std::source_location caller) {
+    if (options.name.empty()) return task_run<T>(std::move(t), on, caller);
+    if (!task_run<T>::takes(t)) fail_begun(caller);
+    task_name name(options.name);
+    const char* const letters = name.letters();
+    task_run<T> run(named_task(std::move(t), std::move(name)), on, caller);
+    run->set_name(letters);
+    return run;
+}
+
+}  // namespace detail
+
 // The implementation of nursery::spawn for a task.
 template <class T>
 task_handle<T> spawn_into(nursery& n, task<T>&& t, const task_options& options,
                           std::source_location caller = std::source_location::current()) {
     scheduler& there = options.on ? *options.on : detail::scheduler_here();
-    detail::task_run<T> run(std::move(t), there.fixed_executor(), caller);
+    detail::task_run<T> run = detail::run_of(std::move(t), options, there.fixed_executor(), caller);
     n.add_child(run->member);
     run->post_first_turn(there);
     return task_handle<T>(std::move(run));

@@ -55,7 +55,7 @@ struct routine_body {
 
 void make_fiber(stCoRoutine_t& co, executor& on) {
     const int bytes = co.attributes.stack_size;
-    fiber_options o{.launch = launch::deferred, .on = on};
+    fiber_options o{.on = on, .launch = launch::deferred};
     if (bytes > 0) o.stack_bytes = static_cast<std::size_t>(bytes);
     if (co.attributes.share_stack != nullptr) o.shared = &co.attributes.share_stack->group;
     fiber f(routine_body{routine_ref(co)}, o);

@@ -87,7 +87,7 @@ inline constexpr pool_verbs pool_verbs_of = {
 class pool_core {
 public:
     constexpr pool_core(void* allocator, const pool_verbs& verbs,
-                        stack_pool_options limits) noexcept
+                        const stack_pool_options& limits) noexcept
         : allocator_(allocator), verbs_(&verbs), limits_(limits) {}
     ~pool_core();
     pool_core(const pool_core&) = delete;
@@ -124,7 +124,7 @@ public:
         change();
         settle_all();
     }
-    void set_limits(stack_pool_options) noexcept;
+    void set_limits(const stack_pool_options&) noexcept;
     stack_pool_options limits() const noexcept;
     stack_pool_stats stats() const noexcept;
     void check() const noexcept;

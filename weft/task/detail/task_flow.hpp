@@ -29,6 +29,8 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 
 #include "weft/base/detail/block_cache.hpp"
 #include "weft/task/detail/transfer.hpp"
@@ -75,6 +77,9 @@ struct task_flow final : frame, flow {
     // Called in the task's own turn, which then ends. Null: the executor that runs the next turn.
     void detach_from_executor(executor* for_other) noexcept;
     void settle() noexcept;  // called in the first turn on the new executor
+    // Names the task in messages. The body owns the letters, which end in a zero byte. Called
+    // before the start, for a task whose on_end is not used otherwise.
+    void set_name(const char* letters) noexcept;
     void release() noexcept;
     void unwant() noexcept;  // called by the owner of the result, which gives the result up
     // Acquire: pairs with finish(). T1
@@ -103,6 +108,18 @@ private:
     static void drop(frame* f) noexcept;
     static void end(flow& f) noexcept;
     void finish() noexcept;
+};
+
+// The name of a task, for the frame of its body. Throws bad_alloc.
+class task_name {
+public:
+    explicit task_name(std::string_view name);
+    task_name(task_name&& other) noexcept : letters_(std::exchange(other.letters_, nullptr)) {}
+    ~task_name() { delete[] letters_; }
+    const char* letters() const noexcept { return letters_; }
+
+private:
+    char* letters_;
 };
 
 // Waits for the end of a task_flow. `forward`: the waiter owns the task, so that a stop of the
