@@ -10,6 +10,10 @@
 // it: a function that users call takes the location as its last parameter and forwards it to the
 // check.
 //
+// Limits: a destructor, an operator and a function that takes a pack have no such parameter: there
+// `unknown_caller` leaves the location out, and the agent, or the object concerned, says more than
+// a line of weft's. WEFT_ASSERT names its own line, for functions that no user calls.
+//
 //   void release(long n, std::source_location caller = std::source_location::current()) noexcept {
 //       WEFT_ASSERT_AT(n >= 0, "release of a semaphore by less than nothing", caller);
 //       if (is_over) weft::fail("resume of a finished coroutine", {"coroutine", id, name}, caller);
@@ -17,10 +21,6 @@
 //
 // prints, for the second:
 //   weft: resume of a finished coroutine: coroutine 7 "login" (server.cpp:31)
-//
-// A destructor, an operator and a function that takes a pack have no such parameter: there
-// `unknown_caller` leaves the location out, and the agent, or the object concerned, says more than
-// a line of weft's. WEFT_ASSERT names its own line, for functions that no user calls.
 #pragma once
 
 #include <cstdint>

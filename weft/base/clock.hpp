@@ -4,7 +4,8 @@
 // any duration a user can write (hours::max(), a negative one, a floating-point one) becomes a time
 // point without overflow. A deadline is rounded up, so that nothing is early.
 //
-// The present time is the executor's (wait/executor.hpp): a test may have a clock that jumps.
+// Limits: the present time is the executor's (wait/executor.hpp): a test may have a clock that
+// jumps.
 //
 //   weft::time_point end = weft::after(weft::steady_now(), 250ms);
 #pragma once

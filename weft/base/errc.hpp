@@ -1,6 +1,9 @@
-// errc: the outcomes that are weft's own. What the system has a name for is std::errc:
-// operation_canceled for a stop, timed_out for a deadline, resource_unavailable_try_again for what
-// a try_ would have to wait for.
+// errc: the outcomes that are weft's own.
+//
+// Design: what the system has a name for is std::errc: operation_canceled for a stop, timed_out for
+// a deadline, resource_unavailable_try_again for what a try_ would have to wait for.
+//
+// Limits: an errc says what has happened, and neither in which call nor to which object.
 //
 //   if (auto item = channel.recv(); !item && item.error() == weft::errc::closed) finish();
 #pragma once

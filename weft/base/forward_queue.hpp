@@ -7,8 +7,10 @@
 //   first --> [a] --> [b] --> [c] --> null        alone: next is the element itself
 //   last  ---------------------^
 //
-// T derives from forward_node; for two queues at once, from two nodes with different tags. Nodes
-// are pinned, a queue can be moved. Not thread-safe.
+// T derives from forward_node; for two queues at once, from two nodes with different tags.
+//
+// Limits: not thread-safe. Nodes are pinned, a queue can be moved. An element is in one queue of a
+// tag at a time. A queue is empty when it is destroyed, and an element is in none.
 //
 //   struct job : weft::forward_node<> { void run(); };
 //   job j;
@@ -41,6 +43,7 @@ public:
     constexpr forward_node() noexcept = default;
     forward_node(const forward_node&) = delete;
     forward_node& operator=(const forward_node&) = delete;
+    // Aborts in a debug build if the element is in a queue.
     ~forward_node() {
         WEFT_DEBUG_ASSERT(!linked(), "forward_queue: an element is destroyed in it");
     }
@@ -64,6 +67,7 @@ public:
         last_ = other.last_;
         return *this;
     }
+    // Aborts in a debug build if the queue has elements.
     ~forward_queue() {
         WEFT_DEBUG_ASSERT(empty(), "forward_queue: a queue is destroyed with elements in it");
     }

@@ -1,8 +1,15 @@
 // platform: the only general #if's of weft: compiler, processor, operating system, sanitizers.
 //
-// Everything else asks this file, so that a port begins (and mostly ends) here, in context/ and in
-// stack/. Each WEFT_ name below is always defined, to 0 or 1, so that a misspelt name is a warning
-// under -Wundef and not a silent "no".
+// Design: everything else asks this file, so that a port begins (and mostly ends) here, in context/
+// and in stack/. Each WEFT_ name below is always defined, to 0 or 1, so that a misspelt name is a
+// warning under -Wundef and not a silent "no".
+//
+// Limits: the names say how this translation unit is compiled. One that is compiled otherwise than
+// the library does not link (built_alike.cpp).
+//
+//   #if WEFT_LINUX
+//   use("inotify");
+//   #endif
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,12 @@
 // result<T, E>: a value, or the error that came instead; E is std::error_code unless it is said.
 //
-// The part of C++23's std::expected<T, E> that a caller uses (P0323), until C++23 may be assumed.
-// An expected outcome is a result; a broken rule is not (see assert.hpp). value() on an error
-// throws std::system_error, or bad_result<E> where E is something else, and aborts where exceptions
-// are off. T and E are stored inline, whatever their type and size.
+// Design: the part of C++23's std::expected<T, E> that a caller uses (P0323), until C++23 may be
+// assumed. An expected outcome is a result; a broken rule is not (see assert.hpp). value() on an
+// error throws std::system_error, or bad_result<E> where E is something else, and aborts where
+// exceptions are off. T and E are stored inline, whatever their type and size.
+//
+// Limits: T is no reference: a pointer stands for one. `*r` and `r->` need a result that has a
+// value.
 //
 //   weft::result<int> parse(std::string_view);
 //   if (auto n = parse("12")) use(*n); else log(n.error());
