@@ -1,10 +1,12 @@
 // context: the state of a suspended agent, and the switch from one agent to another.
 //
+// Design: the switch is inlined at its call site and declares every register clobbered, so that the
+// compiler saves the live registers and no others. The registers that a compiler does not accept as
+// clobbered (program counter, stack, frame and base pointer) are saved in the context, never on the
+// stack.
+//
 // A context is the state that an agent saves when it stops running on its stack, and needs to
-// continue there. Design: the switch is inlined at its call site and declares every register
-// clobbered, so that the compiler saves the live registers and no others. The registers that a
-// compiler does not accept as clobbered (program counter, stack, frame and base pointer) are saved
-// in the context, never on the stack.
+// continue there.
 //
 //     from.pc, sp, bp, bx  <-  this agent        the word and the address of `from`
 //     this agent           <-  to.pc, sp, bp, bx     arrive with it, in registers

@@ -1,9 +1,13 @@
 // fp_environment: the processor's control of floating point: rounding mode, masks, flush-to-zero.
 //
-// The ABI calls these control bits callee-saved, so they belong to the agent that set them: under
-// fp_environment::own, the default, each side of a switch keeps its own. fp_environment::shared
-// does not save them and is the fast path (docs/benchmarks.md): a coroutine that sets a rounding
-// mode and suspends under it would change its resumer's, which a debug build reports.
+// Design: the ABI calls these control bits callee-saved, so they belong to the agent that set them:
+// under fp_environment::own, the default, each side of a switch keeps its own.
+// fp_environment::shared does not save them and is the fast path (docs/benchmarks.md): a coroutine
+// that sets a rounding mode and suspends under it would change its resumer's, which a debug build
+// reports.
+//
+// Limits: a switch on x86-64 does not touch the control bits: the owner of a context reads them
+// before it and writes them after it. On other processors the rounding mode alone is kept.
 //
 //   weft::detail::fp_control mine;
 //   mine.read();
