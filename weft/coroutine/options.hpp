@@ -1,5 +1,10 @@
 // coroutine_options: the options with which a coroutine is made.
 //
+// Design: an aggregate with a default for each field, so that a call names only what differs.
+//
+// Limits: `stack` and `shared` refer to objects that outlive the coroutine. `stack_bytes` is a size
+// of the process's own stacks alone. A coroutine that has `shared` has no stack of its own.
+//
 //   weft::coroutine<> c(body, {.name = "session", .stack_bytes = 64 * 1024});
 #pragma once
 

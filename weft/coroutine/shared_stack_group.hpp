@@ -26,17 +26,18 @@
 // kill, a yield to a resumer on the same stack and the wake of a fiber cannot report it, and abort
 // the program.
 //
-// Coroutines may be made on any thread, concurrently too. Limits: all are resumed, and end, on the
-// thread that resumes first. The group outlives its coroutines; once it has none, it may be
-// destroyed. stats() may be called on any thread. switch_to is refused if one of the two
-// coroutines is on a shared stack, resume_with between coroutines of one stack. No stack
-// annotations: ASan does not see overflows within a shared stack.
+// Coroutines may be made on any thread, concurrently too.
 //
-// Model: test/model/shared_seats_test.cpp
+// Limits: all are resumed, and end, on the thread that resumes first. The group outlives its
+// coroutines; once it has none, it may be destroyed. stats() may be called on any thread. switch_to
+// is refused if one of the two coroutines is on a shared stack, resume_with between coroutines of
+// one stack. No stack annotations: ASan does not see overflows within a shared stack.
 //
 //   weft::shared_stack_group group;
 //   weft::coroutine<> c(body, {.shared = &group});
 //   weft::fiber f(session, {.shared = &group});     // its waits move away: see off_stack.hpp
+//
+// Model: test/model/shared_seats_test.cpp
 #pragma once
 
 #include <cstddef>
