@@ -1,10 +1,11 @@
 // fiber: a function that runs on a stack of its own and waits like a thread, at the price of a
 // coroutine.
 //
+// Design: a fiber is plain blocking code. A wait (for a lock, a channel, a deadline, another fiber,
+// a task) suspends only the fiber, and its executor runs others meanwhile.
+//
 // The interface of std::jthread: a fiber is made running, and is joined or detached; its destructor
-// requests a stop and joins. Design: a fiber is plain blocking code. A wait (for a lock, a channel,
-// a deadline, another fiber, a task) suspends only the fiber, and its executor runs others
-// meanwhile.
+// requests a stop and joins.
 //
 // - A stop makes every wait of the fiber throw weft::stopped, now and from then on, so that its
 //   destructors run and it ends. join() returns that it was stopped, and why.
@@ -14,6 +15,10 @@
 //   `migratable` fiber may resume on another thread of its pool after each wait. Its functions must
 //   not keep the address of a thread_local, or of errno, across a wait. Compilers do so by
 //   themselves, so a function that waits should access none.
+//
+// Limits: a stop ends waits: a function that computes without waiting keeps its thread, and is
+// stopped at its next wait. An executor that ends asks its fibers to stop, and unwinds those that
+// are left.
 //
 //   weft::fiber f([] { weft::this_fiber::sleep_for(1h); });
 //   f.request_stop();

@@ -11,10 +11,10 @@
 // and stay. An object that the destructor of a static uses, after the thread's locals were
 // destroyed, is made again and stays.
 //
+// Limits: it must outlive the fibers that use it. Not for tasks: they have context_local.
+//
 //   weft::fiber_local<int> depth;                      // usually at namespace scope
 //   ++*depth;
-//
-// It must outlive the fibers that use it. Not for tasks: they have context_local.
 //
 // Model: none, the one atomic is a counter, whose values need only differ.
 #pragma once

@@ -1,16 +1,19 @@
 // nursery::spawn of a function: a fiber as a child of a nursery.
 //
+// Design: the handle is for the result alone; the nursery waits for the fiber, whatever happens to
+// the handle. get() waits for the fiber's end and returns the function's result, once, or throws
+// the exception that left the function; if the fiber was stopped because a sibling failed, it
+// throws the sibling's. A stop of the flow that waits in get() ends that wait, not the fiber.
+//
+// Limits: a handle that is destroyed neither stops nor joins its fiber. What the function refers to
+// outlives the nursery.
+//
 //   page build(url a, url b) {
 //       weft::nursery n;
 //       auto x = n.spawn([&] { return fetch(a); });
 //       auto y = n.spawn([&] { return fetch(b); }, {.name = "b"});
 //       return render(x.get(), y.get());
 //   }
-//
-// Design: the handle is for the result alone; the nursery waits for the fiber, whatever happens to
-// the handle. get() waits for the fiber's end and returns the function's result, once, or throws
-// the exception that left the function; if the fiber was stopped because a sibling failed, it
-// throws the sibling's. A stop of the flow that waits in get() ends that wait, not the fiber.
 #pragma once
 
 #include <exception>
@@ -39,6 +42,7 @@ public:
         std::swap(given_away_, other.given_away_);
         return *this;
     }
+    // Releases the result. The fiber runs on, and the nursery waits for it.
     ~fiber_handle() {
         if (core_ != nullptr) core_->release();
     }

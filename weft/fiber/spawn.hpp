@@ -1,9 +1,13 @@
 // spawn: starts a fiber whose function returns a T; join_handle<T> delivers the result.
 //
+// Design: the handle is a fiber object: it joins or detaches, and its destructor requests a stop
+// and joins.
+//
+// Limits: a handle that is dropped stops its fiber: detach() it first if it is to run on. Within a
+// block whose children are joined in any case, there is nursery::spawn.
+//
 //   weft::join_handle<int> h = weft::spawn([] { return compute(); });
 //   int n = h.get();                              // or co_await h.async_get()
-//
-// The handle is a fiber object: it joins or detaches, and its destructor requests a stop and joins.
 #pragma once
 
 #include <concepts>
