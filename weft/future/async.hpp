@@ -1,10 +1,6 @@
 // async: starts a function in a fiber of its own, and returns the future of its result. As
 // std::async with a policy of async, except that the function shares the executor's thread.
 //
-//   weft::future<int> f = weft::async(checksum, std::string("a.txt"));
-//   weft::future<int> g = weft::async(pool.worker(0), [&] { return parse(text); });
-//   int sum = f.get() + g.get();                  // suspends a fiber, blocks a thread
-//
 // Design: the first link of a chain: a future that is ready at once, and a continuation of it. The
 // function and its arguments are moved or copied into the future's block, as std::async does;
 // std::ref passes a reference. The function runs in a later turn of the executor, never within
@@ -19,6 +15,10 @@
 // Limits: without an executor, the function runs on that of the caller: in the caller's loop, or on
 // a plain thread, when the thread waits. It runs in parallel with the caller only if an executor of
 // another thread is named, such as pool.worker(i). The executor outlives the function.
+//
+//   weft::future<int> f = weft::async(checksum, std::string("a.txt"));
+//   weft::future<int> g = weft::async(pool.worker(0), [&] { return parse(text); });
+//   int sum = f.get() + g.get();                  // suspends a fiber, blocks a thread
 #pragma once
 
 #include <concepts>

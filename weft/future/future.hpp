@@ -1,11 +1,5 @@
 // future<T>: an outcome that comes later, and the continuations that use the outcome.
 //
-//   weft::promise<int> p(loop);
-//   weft::future<std::string> f = p.get_future().then([](int n) { return std::to_string(n); });
-//   p.set_value(7);                               // from any thread
-//   std::string s = f.get();                      // suspends a fiber, blocks a thread
-//   std::string t = co_await f;                   // in a coroutine
-//
 // Design: the producer and the consumer of the outcome share one block, and no thread polls: the
 // continuation of a future is posted to its executor when the outcome exists. Pending futures cost
 // memory and no time.
@@ -29,6 +23,12 @@
 //
 // Limits: the executor outlives what was to run on it. A future that waits for itself waits for
 // ever.
+//
+//   weft::promise<int> p(loop);
+//   weft::future<std::string> f = p.get_future().then([](int n) { return std::to_string(n); });
+//   p.set_value(7);                               // from any thread
+//   std::string s = f.get();                      // suspends a fiber, blocks a thread
+//   std::string t = co_await f;                   // in a coroutine
 #pragma once
 
 #include <chrono>
@@ -68,6 +68,7 @@ public:
             detail::release(std::exchange(core_, std::exchange(other.core_, nullptr)));
         return *this;
     }
+    // Releases the outcome. Nothing is stopped, and nothing is waited for.
     ~future() { detail::release_handle(core_); }
 
     bool valid() const noexcept { return core_ != nullptr; }

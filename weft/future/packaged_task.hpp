@@ -1,14 +1,18 @@
 // packaged_task<R(Args...)>: a function whose result becomes the outcome of a future.
 //
+// Design: the function is stored in the future's block, and runs on the thread that calls the
+// packaged_task; it may wait if the caller may.
+//
+// A packaged_task that is destroyed without a call gives errc::broken_promise. If the future was
+// stopped before the call, the call does nothing.
+//
+// Limits: the owner calls it once, on any thread: a call of one that is empty, or was called,
+// aborts. A running function is not asked to stop.
+//
 //   weft::packaged_task<int(int)> square([](int n) { return n * n; });
 //   weft::future<int> f = square.get_future();
 //   std::thread(std::move(square), 7).detach();
 //   int n = f.get();
-//
-// The owner calls a packaged_task once, on any thread, and the function runs there; the function
-// may wait if the caller may. A packaged_task that is destroyed without a call gives
-// errc::broken_promise. If the future was stopped before the call, the call does nothing; a running
-// function is not asked to stop. The function is stored in the future's block.
 #pragma once
 
 #include <concepts>
@@ -76,6 +80,7 @@ public:
         }
         return *this;
     }
+    // Gives errc::broken_promise if the function was not called.
     ~packaged_task() { end(); }
 
     bool valid() const noexcept { return core_ != nullptr; }

@@ -3,14 +3,14 @@
 // Design: set() says that a result may have changed, and not which. A set() that comes while a
 // future calls its function is not lost: the future calls the function once more.
 //
+// Limits: a poll_event may be destroyed before its futures: event and futures share a block that
+// lives until the last of them releases it. A future that waits for the event then ends with
+// errc::closed. A future that would wait later ends with errc::closed too: when its value comes, or
+// when its function returns false.
+//
 //   weft::poll_event changed;
 //   auto f = weft::make_ready_future().poll_on(changed, [&] { return stock >= 10; });
 //   stock += 5; changed.set();                        // from any thread
-//
-// A poll_event may be destroyed before its futures: event and futures share a block that lives
-// until the last of them releases it. A future that waits for the event then ends with
-// errc::closed. A future that would wait later ends with errc::closed too: when its value comes, or
-// when its function returns false.
 //
 // Model: test/model/poll_event_test.cpp
 #pragma once
@@ -37,6 +37,7 @@ class poll_event_core {
 public:
     poll_event_core() noexcept = default;
     poll_event_core(const poll_event_core&) = delete;
+    poll_event_core& operator=(const poll_event_core&) = delete;
 
     // Relaxed: the caller owns a reference already.
     void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -96,6 +97,7 @@ public:
     poll_event() : core_(*new detail::poll_event_core) {}  // throws bad_alloc
     poll_event(const poll_event&) = delete;
     poll_event& operator=(const poll_event&) = delete;
+    // Ends the futures that wait for the event with errc::closed.
     ~poll_event() {
         core_.call_all(true);
         core_.release();

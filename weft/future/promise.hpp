@@ -1,14 +1,16 @@
 // promise<T>: gives a future its outcome, from any thread, once.
 //
+// Design: the first outcome counts: set_value() and the other set functions return false, and
+// change nothing, if the future has an outcome, also if the future was stopped. A promise that is
+// destroyed without an outcome gives errc::broken_promise. Several threads may try at once.
+//
+// Limits: get_future() is called once. The executor outlives what is to run on it.
+//
 //   weft::promise<reply> p;               // continuations run on the caller's executor
 //   weft::future<reply> f = p.get_future();
 //   sdk_call([p = std::move(p)](reply r) mutable { p.set_value(std::move(r)); });
 //
 //   weft::future<int> g = weft::make_ready_future(7);    // has its value already
-//
-// The first outcome counts: set_value() and the other set functions return false, and change
-// nothing, if the future has an outcome, also if the future was stopped. A promise that is
-// destroyed without an outcome gives errc::broken_promise. Several threads may try at once.
 #pragma once
 
 #include <concepts>
@@ -81,6 +83,7 @@ public:
         }
         return *this;
     }
+    // Gives errc::broken_promise if the future has no outcome.
     ~promise() { end(); }
 
     // May be called once.

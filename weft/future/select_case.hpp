@@ -3,12 +3,12 @@
 // Design: the case only waits. The outcome stays in the future, where f, or the code after the
 // select, takes it; if another case is chosen, nothing has happened to the future.
 //
+// Limits: one agent at a time waits for a future, in one case of a select. The future outlives the
+// select, and is not moved meanwhile.
+//
 //   weft::select(weft::on_ready(answer, [&] { show(answer.get()); }),
 //                weft::on_recv(orders, [&](order o) { book.apply(o); }),
 //                weft::on_timeout(1s, [] { give_up(); }));
-//
-// Limits: one agent at a time waits for a future, in one case of a select. The future outlives the
-// select, and is not moved meanwhile.
 #pragma once
 
 #include <concepts>

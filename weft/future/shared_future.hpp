@@ -1,16 +1,16 @@
 // shared_future<T>: a future whose outcome several owners may use, on any threads.
 //
-//   weft::shared_future<config> c = load().share();
-//   auto port = c.then([](const config& x) { return x.port; });
-//   const config& x = c.get();                    // or co_await c
-//
 // Design: the outcome moves into a block of its own, together with a queue of all waiters, which
 // are notified in the order in which they came. Copies are handles of the same block. The value is
 // given by const reference, and lives as long as a handle, or a function that is called with the
 // value. The exception is thrown to each waiter.
 //
-// A stop of a future that was made by then() stops that future alone. request_stop() of a
+// Limits: a stop of a future that was made by then() stops that future alone. request_stop() of a
 // shared_future asks the future that it was made of.
+//
+//   weft::shared_future<config> c = load().share();
+//   auto port = c.then([](const config& x) { return x.port; });
+//   const config& x = c.get();                    // or co_await c
 //
 // Model: test/model/future_core_test.cpp
 #pragma once
@@ -38,6 +38,7 @@ struct shared_part {
 
     explicit shared_part(future_core& c) noexcept;
     shared_part(const shared_part&) = delete;
+    shared_part& operator=(const shared_part&) = delete;
 
     // False: the outcome exists already.
     [[nodiscard]] bool enlist(wait_node& n) noexcept;
@@ -133,6 +134,7 @@ struct shared_source {
     public:
         explicit argument(future_core& up) noexcept : up_(up) {}
         argument(const argument&) = delete;
+        argument& operator=(const argument&) = delete;
         ~argument() { release(&up_); }
         template <class Body>
         bool call(Body& body, future_core& c) const {
@@ -173,6 +175,7 @@ public:
         std::swap(core_, other.core_);
         return *this;
     }
+    // Releases its share of the outcome. Nothing is stopped.
     ~shared_future() { detail::release(core_); }
 
     bool valid() const noexcept { return core_ != nullptr; }

@@ -1,20 +1,20 @@
 // when_all, when_n, when_any and when_n_if, when_any_if: one future of several.
 //
+// Design: futures that are not needed any more (losers) are asked to stop, and have ended when the
+// outcome exists. when_all ends with the first failure, and stops the others because of it. For
+// when_n and when_any a failure counts like any other outcome: if one of the winners failed, that
+// failure is the outcome. For the _if functions a failure does not count, and neither does a value
+// for which the function returns false; if too few count in the end, the outcome is the first
+// failure, or errc::too_few_results.
+//
+// Limits: the group runs on the executor of the first future, or of the caller. The function of the
+// _if runs there too, in a turn of the executor, and must not wait. A range is emptied: its futures
+// are moved from.
+//
 //   auto [a, b] = weft::when_all(std::move(f), std::move(g)).get();
 //   auto first = weft::when_any(std::move(replicas)).get();         // index and value
 //   auto two = weft::when_n(2, std::move(replicas));                // in the order of ending
 //   auto good = weft::when_n_if(2, std::move(votes), [](const vote& v) { return v.yes; });
-//
-// Futures that are not needed any more (losers) are asked to stop, and have ended when the outcome
-// exists. when_all ends with the first failure, and stops the others because of it. For when_n and
-// when_any a failure counts like any other outcome: if one of the winners failed, that failure is
-// the outcome. For the _if functions a failure does not count, and neither does a value for which
-// the function returns false; if too few count in the end, the outcome is the first failure, or
-// errc::too_few_results.
-//
-// The group runs on the executor of the first future, or of the caller. The function of the _if
-// runs there too, in a turn of the executor, and must not wait. A range is emptied: its futures are
-// moved from.
 #pragma once
 
 #include <array>
