@@ -1,12 +1,6 @@
 // hook: the blocking calls of libc wait as a fiber when a fiber makes them, so that code which
 // knows nothing of weft (a client library, a C program) runs in fibers unchanged.
 //
-//   weft::run([] {
-//       weft::nursery n;
-//       for (int i = 0; i < 1000; ++i) n.spawn([] { ::sleep(1); });
-//       n.join();                                                      // one second in all
-//   });
-//
 // Design: in a fiber a call is first made so that it cannot wait; only if it would have waited, the
 // fiber waits for its descriptor, with its loop, and the call is made again. Nothing of a
 // descriptor is changed: flags, timeouts and fds are the system's own, for this program and for
@@ -21,7 +15,15 @@
 //   the waits for it with EBADF; and among the fibers of a thread a signal handler ends the wait of
 //   the eldest with EINTR.
 // - A killed fiber unwinds out of its call, through the frames of its callers.
-// - After fork() the child has no hooks.
+//
+// Limits: a call that is not in calls.def blocks the thread of its fiber. After fork() the child
+// has no hooks.
+//
+//   weft::run([] {
+//       weft::nursery n;
+//       for (int i = 0; i < 1000; ++i) n.spawn([] { ::sleep(1); });
+//       n.join();                                                      // one second in all
+//   });
 #pragma once
 
 #include <cstdint>
@@ -64,6 +66,7 @@ public:
     enabled_scope() noexcept : enabled_scope(true) {}
     enabled_scope(const enabled_scope&) = delete;
     enabled_scope& operator=(const enabled_scope&) = delete;
+    // The fiber has hooks as before the scope.
     ~enabled_scope();
 
 protected:
@@ -76,6 +79,8 @@ private:
 class disabled_scope : enabled_scope {
 public:
     disabled_scope() noexcept : enabled_scope(false) {}
+    disabled_scope(const disabled_scope&) = delete;
+    disabled_scope& operator=(const disabled_scope&) = delete;
 };
 
 // The result of a call that would wait in a fiber which was requested to stop, or after the
@@ -100,6 +105,7 @@ public:
     explicit stop_answer_scope(stop_answer a) noexcept;
     stop_answer_scope(const stop_answer_scope&) = delete;
     stop_answer_scope& operator=(const stop_answer_scope&) = delete;
+    // The answer is the one from before the scope.
     ~stop_answer_scope();
 
 private:
