@@ -3,14 +3,14 @@
 // Design: a reader needs no buffer while it waits. If ten of a thousand connections have data to
 // read, they take ten buffers, and not a thousand.
 //
+// Limits: the object may be moved, kept, and destroyed on any thread, also after the stream and the
+// loop are destroyed. The count and size of a driver's buffers: io_driver::set_read_buffers. When
+// all of them are in use, further ones come from the heap.
+//
 //   while (auto r = s.read_borrowed()) {                      // result<borrowed_buffer>
 //       if (r->empty()) break;                          // the peer has ended
 //       if (!s.write_all(r->span())) break;
 //   }                                                   // each buffer is given back here
-//
-// The object may be moved, kept, and destroyed on any thread, also after the stream and the loop
-// are destroyed. The count and size of a driver's buffers: io_driver::set_read_buffers. When all
-// of them are in use, further ones come from the heap.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,7 @@ public:
         }
         return *this;
     }
+    // Releases the buffer to its driver. Any thread.
     ~borrowed_buffer() { reset(); }
 
     std::span<std::byte> span() const noexcept { return bytes_; }

@@ -5,7 +5,10 @@
 // whatever the length of the list, and IOV_MAX is never reached: a longer list takes one more call
 // for each 32 buffers. Empty buffers are not put into the window.
 //
-// The caller's list stays unchanged, and at its address, until the operation has ended.
+// Limits: the caller's list stays unchanged, and at its address, until the operation has ended.
+//
+//   const std::array<std::span<const std::byte>, 2> parts{head, body};
+//   auto sent = stream.write_all(parts);                // one system call
 #pragma once
 
 #include <sys/socket.h>

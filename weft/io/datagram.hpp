@@ -1,8 +1,16 @@
 // datagram: messages that arrive whole or not at all; the base of udp_socket and of the local
 // sockets that keep message boundaries.
 //
-// An operation ends with the first system call that succeeds, so callers may send and receive
-// concurrently. What did not fit into the buffer is lost and counted (received::lost).
+// Design: an operation ends with the first system call that succeeds, so callers may send and
+// receive concurrently.
+//
+// Limits: what did not fit into the buffer is lost and counted (received::lost). The operation uses
+// its buffer until it has ended. The destructor closes the socket.
+//
+//   void answer(weft::datagram_socket& s, std::span<std::byte> room) {
+//       while (auto d = s.recv_from(room))
+//           if (!s.send_to(room.first(d->bytes), d->from)) break;
+//   }
 #pragma once
 
 #include <sys/socket.h>

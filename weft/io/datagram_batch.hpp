@@ -3,6 +3,13 @@
 // Design: the caller's array describes each datagram in full. What the system needs besides is on
 // the stack during the call. So nothing is allocated, and between calls only the progress of a
 // batch is kept.
+//
+// Limits: the array and its buffers stay until the operation has ended. A receive takes 32
+// datagrams at most.
+//
+//   std::array<weft::incoming, 32> batch;
+//   for (auto& i : batch) i.into = next_buffer();
+//   for (auto& i : std::span(batch).first(s.recv_many(batch).value())) use(i.from, i.text());
 #pragma once
 
 #include <cstddef>

@@ -5,16 +5,17 @@
 // for a directory with millions of entries, and a flow that has read one batch can be stopped
 // before the next.
 //
+// Limits: "." and ".." are left out. The order is the file system's. What is created or removed
+// meanwhile may or may not be reported. Callers may read concurrently: each batch goes to one of
+// them. A stop and a deadline are as with the calls of paths.hpp. The destructor closes the
+// directory.
+//
 //   auto d = weft::directory::open("/var/spool").value();
 //   for (;;) {
 //       auto some = d.read();                           // or co_await d.async_read()
 //       if (!some || some->empty()) break;              // an error, or the end
 //       for (const weft::directory_entry& e : *some) use(e.name, e.type);
 //   }
-//
-// "." and ".." are left out. The order is the file system's. What is created or removed meanwhile
-// may or may not be reported. Callers may read concurrently: each batch goes to one of them. A stop
-// and a deadline are as with the calls of paths.hpp.
 #pragma once
 
 #include <cstddef>

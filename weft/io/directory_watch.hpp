@@ -4,17 +4,18 @@
 // they are read, the system drops some and reports that with an event of its own
 // (file_events::overflow): look up again then whatever is kept up to date by events.
 //
+// A directory is watched for what happens to the files in it, not in its subdirectories. Callers
+// may wait concurrently: each batch of events goes to one of them.
+//
+// Limits: those of the system on instances and watches per user (fs.inotify: too_many_files_open,
+// no_space_on_device). What other machines do on a network file system is not reported. The
+// destructor closes the watch.
+//
 //   auto w = weft::directory_watch::open().value();
 //   const int in = w.add("/etc/weft", weft::file_events::written).value();
 //   while (auto events = w.wait())                      // or co_await w.async_wait()
 //       for (const weft::file_event& e : *events)
 //           if (e.watch == in || has(e.what, weft::file_events::overflow)) use(e.name);
-//
-// A directory is watched for what happens to the files in it, not in its subdirectories. Callers
-// may wait concurrently: each batch of events goes to one of them.
-//
-// Limits: those of the system on instances and watches per user (fs.inotify: too_many_files_open,
-// no_space_on_device). What other machines do on a network file system is not reported.
 #pragma once
 
 #include <sys/inotify.h>

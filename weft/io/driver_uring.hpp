@@ -4,9 +4,13 @@
 // system call submits all that has accumulated and sleeps. Descriptors other than sockets are
 // waited for by readiness in the same ring, with a multishot poll.
 //
-// A ring belongs to one thread: the thread that first ran the driver, or called native_handle(),
-// runs it to its end. In a foreign loop, from the call of native_handle() on, descriptors other
-// than sockets are waited for by the driver of the library's own thread.
+// Limits: a ring belongs to one thread: the thread that first ran the driver, or called
+// native_handle(), runs it to its end. In a foreign loop, from the call of native_handle() on,
+// descriptors other than sockets are waited for by the driver of the library's own thread.
+//
+//   const char* why = nullptr;
+//   if (auto d = weft::make_driver_uring(&why)) weft::loop l(std::move(d));
+//   else log(why);
 //
 // Model: test/model/ring_endings_test.cpp
 // TODO(test): told_, beside the call of native_handle() that makes it, under the model.

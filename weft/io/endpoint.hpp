@@ -4,12 +4,12 @@
 // a key of std::map and std::unordered_map: by family, then by address and port, or by the bytes of
 // the name. What the name of a socket does not depend on (padding, a flow label) does not count.
 //
-// Limits: the hash has no secret. Peers can choose addresses that collide.
-//
 //   weft::endpoint(weft::ip_address::loopback(), 7000)
 //   weft::endpoint::parse("[::1]:7000")                 // result<endpoint>; also "127.0.0.1:7000"
 //   weft::endpoint::local("/run/service")               // a path; one that begins with '@' is
 //                                                       // in the abstract namespace of Linux
+//
+// Limits: the hash has no secret. Peers can choose addresses that collide.
 //
 //   std::map<weft::endpoint, std::string> name_of_peer;
 #pragma once

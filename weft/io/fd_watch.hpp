@@ -4,6 +4,11 @@
 // Design: a watched descriptor is registered once with the driver of the waiter, and deregistered
 // by the destructor, before the owner of the descriptor closes it.
 //
+// Limits: the descriptor may be a blocking one. A file that is always ready (a regular file) is
+// reported ready at once. A descriptor that weft has opened itself (tcp_stream::native_handle) may
+// be waited for too; the stream still owns it. A descriptor that is not open gives
+// bad_file_descriptor. One wait asks for read or for write, not for both.
+//
 //   weft::fd_watch w(PQsocket(connection));
 //   while (PQisBusy(connection)) {
 //       if (!w.wait(weft::fd_events::read)) break;
@@ -11,10 +16,6 @@
 //   }
 //
 //   auto r = weft::wait_fd(fd, weft::fd_events::write, 250ms);   // once: two system calls more
-//
-// The descriptor may be a blocking one. A file that is always ready (a regular file) is reported
-// ready at once. A descriptor that weft has opened itself (tcp_stream::native_handle) may be waited
-// for too; the stream still owns it. A descriptor that is not open gives bad_file_descriptor.
 #pragma once
 
 #include <poll.h>
@@ -60,6 +61,7 @@ public:
           borrowed_(std::exchange(other.borrowed_, false)),
           error_(other.error_) {}
     fd_watch& operator=(fd_watch&& other) noexcept;
+    // Deregisters the descriptor, which stays open.
     ~fd_watch() { release(); }
 
     // Which of `events` have happened, or an error or a hang-up. One wait may not ask for both read

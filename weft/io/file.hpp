@@ -12,11 +12,6 @@
 // Each takes several buffers too (a std::array or std::vector of spans, which stays until the
 // operation has ended), with one call for each 32 of them.
 //
-//   auto f = weft::file::open("notes.txt", {.write = true, .create = true}).value();
-//   auto w = f.write_all_at(weft::bytes_of("hello\n"), 0);   // in a coroutine async_write_all_at
-//   if (auto r = f.sync(); !r) return r.error();        // on the disk
-//   while (auto n = f.read(buffer).value_or(0)) ...     // from its beginning on
-//
 // Callers may use a file concurrently by offset (the _at functions). The other functions use and
 // advance the position of this object: one caller at a time, a second one gets
 // operation_in_progress at once.
@@ -32,7 +27,12 @@
 // read of it gives is_a_directory. A file without offsets gives invalid_seek: a FIFO and a terminal
 // are for pipe_reader. Opening waits for no other process: a lease that another process holds gives
 // resource_unavailable_try_again. The error that close(2) would return on a network file system is
-// not reported: call sync() before, which reports it.
+// not reported: call sync() before, which reports it. The destructor closes the file.
+//
+//   auto f = weft::file::open("notes.txt", {.write = true, .create = true}).value();
+//   auto w = f.write_all_at(weft::bytes_of("hello\n"), 0);   // in a coroutine async_write_all_at
+//   if (auto r = f.sync(); !r) return r.error();        // on the disk
+//   while (auto n = f.read(buffer).value_or(0)) ...     // from its beginning on
 //
 // Model: none, a flag is taken or refused in one exchange, and the other is a hint.
 #pragma once

@@ -2,12 +2,15 @@
 // streams: the sockets of socket activation (LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, as in
 // sd_listen_fds(3)).
 //
+// Design: a service manager that starts a program like this keeps the listener open over a restart:
+// clients wait to be accepted meanwhile, and none is refused.
+//
+// Limits: the caller adopts or closes each descriptor. No other thread calls getenv or setenv
+// meanwhile.
+//
 //   const auto given = weft::given_descriptors().value();
 //   for (const weft::given_descriptor& d : given)
 //       if (d.name == "http") http = weft::tcp_listener::adopt(d.number).value();
-//
-// A service manager that starts a program like this keeps the listener open over a restart: clients
-// wait to be accepted meanwhile, and none is refused.
 #pragma once
 
 #include <string>

@@ -10,6 +10,13 @@
 // Code that runs on no loop (a plain thread, a user's executor) is served by a driver that a thread
 // of the library runs; that thread is started when it is first needed.
 //
+// Limits: a driver belongs to one loop or worker, and submit(), cancel() and make_room() are for
+// its thread. A system that refuses io_uring gets an epoll driver, and one that refuses that a poll
+// driver.
+//
+//   weft::loop l(weft::make_io_driver(weft::io_kind::io_uring));
+//   log(weft::make_io_driver()->name());                 // that of WEFT_IO, or "epoll"
+//
 // Model: test/model/io_entry_test.cpp
 #pragma once
 
@@ -35,6 +42,9 @@ class buffer_pool;
 // Aligned, so that a watcher_set can keep bits in the low part of the address.
 class alignas(16) io_driver : public driver {
 public:
+    io_driver(const io_driver&) = delete;
+    io_driver& operator=(const io_driver&) = delete;
+    // Releases the buffers of reads: those that are borrowed outlive the driver.
     ~io_driver() override;
 
     // "epoll", "io_uring" or "poll".

@@ -3,6 +3,8 @@
 // Design: addresses have a total order, IPv4 before IPv6 and each in numerical order, and a hash
 // (without a secret: see endpoint.hpp).
 //
+// Limits: parse() resolves no names of hosts: resolver.hpp does.
+//
 //   auto a = weft::ip_address::parse("::1");            // result<ip_address>
 //   a->to_string();                                     // "::1"
 #pragma once

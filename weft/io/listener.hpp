@@ -5,6 +5,11 @@
 // process has no descriptors left, the waiting peers are refused cleanly, with a descriptor that is
 // kept in reserve for this, and the listener tries again after a pause that grows from 5 ms to a
 // second: it neither fails nor spins.
+//
+// Limits: it is opened by a derived class. close() ends each wait with errc::closed; the
+// connections that it has accepted stay open. The destructor closes the listener.
+//
+//   while (auto s = listener.accept()) serve(*s);        // until it is closed, or stopped
 #pragma once
 
 #include <chrono>

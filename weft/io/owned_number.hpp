@@ -1,5 +1,9 @@
-// owned_number: an open fd that no object of weft has adopted yet. The destructor closes it, unless
-// it was released.
+// owned_number: an open fd that no object of weft has adopted yet.
+//
+// Design: the destructor closes the fd, unless it was released.
+//
+// Limits: an error of close(2) is not reported. An fd_watch of the fd is destroyed before the fd is
+// closed.
 //
 //   weft::owned_number n(::dup(1));
 //   if (n) use(weft::pipe_writer::adopt(n.release()));
@@ -20,6 +24,7 @@ public:
         if (this != &other) reset(other.release());
         return *this;
     }
+    // Closes the fd.
     ~owned_number() { reset(); }
 
     explicit operator bool() const noexcept { return number_ >= 0; }

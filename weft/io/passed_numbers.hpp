@@ -4,6 +4,11 @@
 // Those that are not taken, and those for which there was no room, are closed, and the result
 // reports that there were more (received_numbers::numbers_lost).
 //
+// Limits: descriptors go with bytes, at least one byte, and at most 253 descriptors with one
+// message. They are closed on exec. A stream stops at them: no read joins bytes that came with
+// descriptors and bytes after those. Any other read of the same bytes drops the descriptors, and
+// the system closes them.
+//
 //   auto [ours, theirs] = weft::unix_stream::pair().value();
 //   const int fds[] = {0, 1};                             // they stay the sender's as well
 //   if (!ours.send_numbers(weft::bytes_of("streams"), fds)) return false;
@@ -11,12 +16,6 @@
 //   std::array<weft::owned_number, 4> room;               // in the other process
 //   auto came = theirs.recv_numbers(buffer, room);        // the first came->numbers of them
 //   if (came && came->numbers == 2) use(weft::pipe_writer::adopt(room[1].release()));
-//
-// Descriptors go with bytes, at least one byte, and at most 253 descriptors with one message. They
-// are closed on exec.
-//
-// A stream stops at them: no read joins bytes that came with descriptors and bytes after those. Any
-// other read of the same bytes drops the descriptors, and the system closes them.
 #pragma once
 
 #include <sys/socket.h>

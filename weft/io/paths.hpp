@@ -5,14 +5,16 @@
 // Each call has two forms: stat(p) suspends a fiber and blocks a thread, async_stat is an operation
 // for co_await and similar uses.
 //
+// Errors are those of the system (no_such_file_or_directory, permission_denied, file_exists, ...);
+// invalid_argument: there is a zero byte in the path. Any thread.
+//
+// Limits: a stop and a deadline end the wait for a call that has not started (operation_canceled,
+// timed_out), and the call is not made then. A call that has started is waited for, and its result
+// counts.
+//
 //   auto s = weft::stat("upload.part");
 //   if (s && s->type == std::filesystem::file_type::regular && s->bytes != 0)
 //       use(weft::rename("upload.part", "upload"));      // or co_await weft::async_rename(a, b)
-//
-// Errors are those of the system (no_such_file_or_directory, permission_denied, file_exists, ...);
-// invalid_argument: there is a zero byte in the path. A stop and a deadline end the wait for a call
-// that has not started (operation_canceled, timed_out), and the call is not made then. A call that
-// has started is waited for, and its result counts. Any thread.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,12 @@
 // peer_credentials: the process at the other end of a local connection, as it was when it connected
-// or listened (SO_PEERCRED). That process may have ended since, and its ID may be another's.
+// or listened (SO_PEERCRED).
+//
+// Design: the system records the process when the connection is made, so nothing is asked of the
+// peer.
+//
+// Limits: that process may have ended since, and its ID may be another's.
+//
+//   if (auto peer = s.credentials(); peer && peer->user == ::getuid()) serve(s);
 #pragma once
 
 #include <sys/types.h>

@@ -5,19 +5,19 @@
 // any descriptor that is read or written like a pipe can be adopted: a FIFO, a terminal, the
 // program's own standard input.
 //
+// Limits: if the descriptor is a regular file (a redirected standard input), it is read and written
+// at its file position: what is in memory at once, the rest by a thread of the blocking pool, under
+// the rules of file.hpp: a call that has started is not interrupted, and its buffer must not be on
+// a shared stack. For everything else the flow makes the call itself, with every driver, when the
+// descriptor is ready. SIGPIPE is never raised: at no cost since Linux 6.18, at the cost of two
+// system calls per write before (write_nosignal.hpp). The destructor of an end closes that end.
+//
 //   auto p = weft::pipe::open().value();
 //   auto w = p.writer.write_all(weft::bytes_of("hello\n"));  // broken_pipe: no reader
 //   p.writer.close();
 //   auto n = p.reader.read(buffer);  // zero: the writer has closed
 //
 //   auto in = weft::standard_input().value();  // standard_streams.hpp
-//
-// If the descriptor is a regular file (a redirected standard input), it is read and written at its
-// file position: what is in memory at once, the rest by a thread of the blocking pool, under the
-// rules of file.hpp: a call that has started is not interrupted, and its buffer must not be on a
-// shared stack. For everything else the flow makes the call itself, with every driver, when the
-// descriptor is ready. SIGPIPE is never raised: at no cost since Linux 6.18, at the cost of two
-// system calls per write before (write_nosignal.hpp).
 #pragma once
 
 #include <cerrno>

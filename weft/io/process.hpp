@@ -3,15 +3,6 @@
 // Design: the end of a child is waited for through a descriptor, like a byte of a socket; and the
 // object owns the child as it owns a file: after the destructor the child has ended and is reaped.
 //
-//   using weft::child_io;
-//   auto p = weft::process::spawn({"sort", "-u"}, {.in = child_io::piped, .out = child_io::piped});
-//   if (!p) return p.error();                           // no_such_file_or_directory, ...
-//   if (!p->in().write_all(text)) ...                   // it has ended, or closed its input
-//   p->in().close();
-//   auto n = p->out().read(buffer);
-//   auto status = p->wait();                            // or co_await p->async_wait()
-//   if (status && status->ok()) ...
-//
 // To write much to a child that answers meanwhile, read in another fiber: otherwise both would
 // wait.
 //
@@ -29,12 +20,6 @@
 // killed at once, because the end of a group cannot be waited for. A process that has left the
 // group for one of its own stays.
 //
-//   {
-//       auto job = weft::process::spawn({"make", "-j8"}, {.group = weft::child_group::own});
-//       ...
-//       if (job) use(job->kill_group(SIGINT));          // make and all that it has begun
-//   }                                                   // none of them is left
-//
 // A leader's process ID is the group's as long as one member exists: so the leader is reaped with
 // the object and not by a wait, and signals can be sent to the group after the leader has ended. A
 // child of another group than this program's is in the background of this program's terminal, and
@@ -42,6 +27,21 @@
 //
 // Limits: a program that ignores SIGCHLD, or waits for any child it has, takes the status away:
 // no_child_process; and a group that is lost in this way gets no signal any more.
+//
+//   using weft::child_io;
+//   auto p = weft::process::spawn({"sort", "-u"}, {.in = child_io::piped, .out = child_io::piped});
+//   if (!p) return p.error();                           // no_such_file_or_directory, ...
+//   if (!p->in().write_all(text)) ...                   // it has ended, or closed its input
+//   p->in().close();
+//   auto n = p->out().read(buffer);
+//   auto status = p->wait();                            // or co_await p->async_wait()
+//   if (status && status->ok()) ...
+//
+//   {
+//       auto job = weft::process::spawn({"make", "-j8"}, {.group = weft::child_group::own});
+//       ...
+//       if (job) use(job->kill_group(SIGINT));          // make and all that it has begun
+//   }                                                   // none of them is left
 //
 // Model: none, one lock guards all that is shared.
 #pragma once
@@ -113,6 +113,7 @@ public:
     process() noexcept = default;  // none
     process(process&&) noexcept = default;
     process& operator=(process&& other) noexcept;
+    // Ends the child as the head says, waits for that, and reaps it.
     ~process() { end(); }
 
     // `command`: the program, which is looked up in PATH if its name has no slash, and its

@@ -4,15 +4,16 @@
 // raise it up to the hard one. A single value sets both. A limit that is not set is as this
 // program's.
 //
+// Limits: a soft value above the hard one is refused (invalid_argument), and so is one above this
+// program's own hard one, unless this program is privileged (operation_not_permitted). The limits
+// are set after the streams, so that a child with few files still gets them. A limit that is too
+// small for the program itself is not refused: the child then ends by a signal, or with an error of
+// its own.
+//
 //   auto p = weft::process::spawn(
 //       {"unzip", "upload.zip"},
 //       {.limits = {.files = 32, .memory_bytes = 1 << 30, .cpu_seconds = {10, 12}}});
 //   if (!p) return p.error();      // also for a limit that is refused: there is no child then
-//
-// Refused: a soft value above the hard one (invalid_argument); one above this program's own hard
-// one, unless it is privileged (operation_not_permitted). The limits are set after the streams, so
-// that a child with few files still gets them. A limit that is too small for the program itself is
-// not refused: the child then ends by a signal, or with an error of its own.
 #pragma once
 
 #include <cstdint>

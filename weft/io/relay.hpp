@@ -7,17 +7,19 @@
 //
 //      from --splice--> [pipe: 64 KiB] --splice--> to          result: bytes, rest, error
 //
-//   auto r = weft::relay(client, server);               // until the client has ended
-//   if (r) use(server.shutdown(weft::direction::write));
-//   else log(r.bytes(), r.rest().size(), r.error());    // so many arrived; these did not
-//
 // The operation has the turn to read `from` and the turn to write `to` as long as it lasts
 // (operation_in_progress: another operation has one of them). It ends with timed_out if nothing
 // moves for the shorter of from's read_timeout and to's write_timeout. After each MiB others run.
 //
 // It is meant for proxies that do not look at the bytes. For a file to a stream there is
-// stream::send_file(). Limits: no tls_stream; two more descriptors while it lasts, and 16 pages of
-// the pipes that a user may have (fs.pipe-user-pages-soft: beyond it pipes are small, and slow).
+// stream::send_file().
+//
+// Limits: no tls_stream; two more descriptors while it lasts, and 16 pages of the pipes that a user
+// may have (fs.pipe-user-pages-soft: beyond it pipes are small, and slow).
+//
+//   auto r = weft::relay(client, server);               // until the client has ended
+//   if (r) use(server.shutdown(weft::direction::write));
+//   else log(r.bytes(), r.rest().size(), r.error());    // so many arrived; these did not
 #pragma once
 
 #include <cstddef>

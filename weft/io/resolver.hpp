@@ -8,12 +8,15 @@
 // that does not answer holds each of its callers for seconds, and files and other calls must not
 // wait for that.
 //
-//   auto all = weft::resolve("example.org", 443);        // result<std::vector<endpoint>>
-//   auto s = weft::tcp_stream::connect("example.org:443");   // the one that answers first
-//
 // An address ("127.0.0.1", "::1") is its own answer at once. The system's configuration of names
 // (hosts, search domains, order of addresses) holds. Errors: resolver_category(), with the codes of
-// getaddrinfo; failures are not kept.
+// getaddrinfo.
+//
+// Limits: failures are not kept. The system's resolver reports no lifetime of an answer:
+// resolver_options::keep is the same for all.
+//
+//   auto all = weft::resolve("example.org", 443);        // result<std::vector<endpoint>>
+//   auto s = weft::tcp_stream::connect("example.org:443");   // the one that answers first
 //
 // Model: none, one lock guards all that is shared.
 #pragma once
@@ -67,6 +70,7 @@ class dns_query;
 struct lookup {
     lookup(std::shared_ptr<const resolver_options> o, std::string_view name);
     lookup(const lookup&) = delete;
+    lookup& operator=(const lookup&) = delete;
     ~lookup();
 
     const std::shared_ptr<const resolver_options> options;
@@ -97,6 +101,8 @@ public:
 
     explicit resolver(resolver_options o = {});
     resolver(const resolver&) = delete;
+    resolver& operator=(const resolver&) = delete;
+    // Releases what the resolver keeps; look-ups that have started end by themselves.
     ~resolver();
 
     // In the order in which to try them; at least one.
@@ -121,6 +127,7 @@ public:
         : lookup_(std::move(l)), port_(port) {}
     // Before it is awaited.
     resolving(resolving&& other) noexcept : lookup_(std::move(other.lookup_)), port_(other.port_) {}
+    // Passes the query to another waiter, or drops it.
     ~resolving() { resign(); }
 
     bool ready() noexcept;

@@ -4,11 +4,11 @@
 // what has happened, or the error for which nothing can be waited for. Nothing is read or written,
 // so if another case is chosen, the descriptor is as it was.
 //
+// Limits: the watch outlives the select. It is not moved meanwhile.
+//
 //   weft::fd_watch terminal(0);
 //   weft::select(weft::on_ready(terminal, weft::fd_events::read, [&](auto) { read_a_line(); }),
 //                weft::on_recv(orders, [&](order o) { book.apply(o); }));
-//
-// The watch outlives the select.
 #pragma once
 
 #include <concepts>

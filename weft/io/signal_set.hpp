@@ -4,10 +4,6 @@
 // they are read, one at a time, each with its sender. The restrictions of signal handlers do not
 // apply: a signal is a value.
 //
-//   auto signals = weft::signal_set::open({SIGINT, SIGTERM}).value();
-//   auto s = signals.wait();                            // or co_await signals.async_wait()
-//   if (s) log("signal", s->number, "of process", s->sender);
-//
 // Threads. Each thread has its own mask of blocked signals: open() sets that of the calling thread,
 // and threads that it starts later inherit it; so open a set before anything else. For threads that
 // exist already the set has a handler: a thread that gets a signal sends it back to the process,
@@ -20,6 +16,10 @@
 // thread (raise, pthread_kill) is reported if that thread waits on its own loop. A signal that
 // comes again before it was read counts once, except those from SIGRTMIN on. A program that is
 // executed inherits the blocked signals, but not if weft::process starts it.
+//
+//   auto signals = weft::signal_set::open({SIGINT, SIGTERM}).value();
+//   auto s = signals.wait();                            // or co_await signals.async_wait()
+//   if (s) log("signal", s->number, "of process", s->sender);
 //
 // Model: none, one lock guards all that is shared.
 #pragma once
@@ -55,6 +55,7 @@ public:
     signal_set(signal_set&& other) noexcept
         : owned_(std::move(other.owned_)), signals_(other.signals_), blocked_(other.blocked_) {}
     signal_set& operator=(signal_set&& other) noexcept;
+    // As close(): the signals are handled as before.
     ~signal_set() { close(); }
 
     // invalid_argument: a signal that cannot be waited for: SIGKILL, SIGSTOP, and what a thread

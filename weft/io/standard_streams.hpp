@@ -7,11 +7,6 @@
 // to block; and a regular file is left to the blocking pool, from its position in the shared
 // description on.
 //
-//   auto in = weft::standard_input().value();
-//   auto out = weft::standard_output().value();
-//   while (auto n = in.read(buffer).value_or(0))
-//       if (!out.write_all(std::span(buffer).first(n))) break;
-//
 // The fds 0, 1 and 2 stay open, and belong to the program; the objects that these functions return
 // may be closed.
 //
@@ -19,6 +14,11 @@
 // is made nonblocking for every process that shares it, until the last object of such a stream is
 // destroyed; a program that is ended by a signal leaves it so. The buffers of stdio are not known
 // here. The modes of a terminal are not changed: terminal.hpp does that, for a scope.
+//
+//   auto in = weft::standard_input().value();
+//   auto out = weft::standard_output().value();
+//   while (auto n = in.read(buffer).value_or(0))
+//       if (!out.write_all(std::span(buffer).first(n))) break;
 //
 // Model: none, one lock guards all that is shared.
 #pragma once

@@ -16,12 +16,11 @@
 // read and write_all take several buffers too, with one system call for each 32 of them; the list
 // (a std::array, a std::vector, a span of spans) stays until the operation has ended.
 //
-// One reader and one writer at a time; a second one of a kind gets operation_in_progress at once.
-// Errors of the system are returned as they are (connection_reset, broken_pipe); SIGPIPE is never
-// raised. Any agent may close a stream: waits end with errc::closed.
-//
-// With io_uring the system uses the buffer until the operation has ended, and with every driver the
-// next try does: an operation is never left before.
+// Limits: one reader and one writer at a time; a second one of a kind gets operation_in_progress at
+// once. Errors of the system are returned as they are (connection_reset, broken_pipe); SIGPIPE is
+// never raised. Any agent may close a stream: waits end with errc::closed. With io_uring the system
+// uses the buffer until the operation has ended, and with every driver the next try does: an
+// operation is never left before. The destructor closes the stream, as close() does.
 //
 //   std::array<std::byte, 512> buffer;
 //   while (auto n = s.read(buffer).value_or(0))

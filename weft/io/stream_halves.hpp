@@ -5,14 +5,14 @@
 // rules); the last half that goes closes the connection. A writer that is destroyed ends its
 // direction, as does finish(): the peer then reads the end, while the reader may read on.
 //
-//   auto [reader, writer] = std::move(stream).split();     // a tcp_stream or a unix_stream
-//   nursery.spawn([w = std::move(writer)]() mutable { ...; w.write_all(answer); });
-//   std::array<std::byte, 512> buffer;
-//   auto n = reader.read(buffer);                          // zero: the peer has ended
-//
 // Limits: close() and abort() of either half are those of the whole connection, and end the other
 // half's waits with errc::closed. What one half alone does not have (options, limits, relay, passed
 // descriptors) is used before the split. Halves are not joined again.
+//
+//   auto [reader, writer] = std::move(stream).split();     // a tcp_stream or a unix_stream
+//   nursery.spawn([w = std::move(writer)]() mutable { use(w.write_all(answer)); });
+//   std::array<std::byte, 512> buffer;
+//   auto n = reader.read(buffer);                          // zero: the peer has ended
 #pragma once
 
 #include <memory>

@@ -1,4 +1,10 @@
 // stream_options: how long an operation of a stream may take, and how slow a peer may be.
+//
+// Design: an aggregate of limits. Each is of one operation, and none is set unless it is named.
+//
+// Limits: the options count for operations that start after they are set.
+//
+//   s.set_options({.read_timeout = 30s, .min_read_bytes_per_second = 1000});
 #pragma once
 
 #include <cstdint>

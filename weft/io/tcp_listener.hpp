@@ -1,5 +1,9 @@
 // tcp_listener: accepts TCP connections.
 //
+// Design: a listener (listener.hpp) whose connections are tcp_streams.
+//
+// Limits: adopt() uses only `multishot` of its options: the others are for bind().
+//
 //   auto listener = weft::tcp_listener::bind("0.0.0.0:7000").value();
 //   for (;;) {
 //       auto s = listener.accept();

@@ -1,10 +1,15 @@
 // tcp_stream: a TCP connection.
 //
+// Design: a stream (stream.hpp) with ways to connect: to an endpoint, or to the first endpoint of a
+// name that answers.
+//
+// Limits: small writes are sent at once (TCP_NODELAY); with set_no_delay(false) the system gathers
+// them. The first operation after connect_fast() is a write, whose result says whether there is a
+// peer.
+//
 //   auto s = weft::tcp_stream::connect(*weft::endpoint::parse("127.0.0.1:7000"));
 //   if (!s) return s.error();                           // connection_refused, timed_out, ...
 //   if (auto sent = s->write_all(weft::bytes_of("hello\n")); !sent) return sent.error();
-//
-// Small writes are sent at once (TCP_NODELAY); with set_no_delay(false) the system gathers them.
 #pragma once
 
 #include <chrono>

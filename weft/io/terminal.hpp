@@ -5,18 +5,6 @@
 // restores them. A scope does that however it is left, also by a fiber that is stopped or killed,
 // and by exit() while the scope is active.
 //
-//   auto keys = weft::terminal_scope::begin(0, weft::terminal_mode::keys);
-//   if (!keys) return keys.error();      // inappropriate_io_control_operation: it is no terminal
-//   auto in = weft::standard_input().value();
-//   auto resized = weft::signal_set::open({SIGWINCH}).value();
-//   auto size = weft::size_of_terminal(1).value();
-//   while (resized.wait())               // or co_await resized.async_wait()
-//       show(size = weft::size_of_terminal(1).value());
-//
-//   auto line = weft::serial_line::open("/dev/ttyUSB0", {.baud = 9600}).value();
-//   auto w = line.writer.write_all(weft::bytes_of("AT\r"));
-//   auto n = line.reader.read(buffer);   // or co_await line.reader.async_read(buffer)
-//
 // No call here waits: bytes that are being sent when the modes change are sent under the new ones.
 //
 // Job control. While this program is in the background of its terminal, another program has the
@@ -29,6 +17,18 @@
 // of fork() restores nothing for its parent. If the other side has stopped a serial line (flow
 // control), close() waits for what was written, 30 s at most unless setserial(8) says otherwise,
 // and the driver's thread waits with it.
+//
+//   auto keys = weft::terminal_scope::begin(0, weft::terminal_mode::keys);
+//   if (!keys) return keys.error();      // inappropriate_io_control_operation: it is no terminal
+//   auto in = weft::standard_input().value();
+//   auto resized = weft::signal_set::open({SIGWINCH}).value();
+//   auto size = weft::size_of_terminal(1).value();
+//   while (resized.wait())               // or co_await resized.async_wait()
+//       show(size = weft::size_of_terminal(1).value());
+//
+//   auto line = weft::serial_line::open("/dev/ttyUSB0", {.baud = 9600}).value();
+//   auto w = line.writer.write_all(weft::bytes_of("AT\r"));
+//   auto n = line.reader.read(buffer);   // or co_await line.reader.async_read(buffer)
 //
 // Model: none, one lock guards all that is shared.
 #pragma once
@@ -60,6 +60,7 @@ public:
 
     terminal_scope(terminal_scope&&) noexcept;
     terminal_scope& operator=(terminal_scope&&) noexcept;
+    // As end(): restores the modes.
     ~terminal_scope();
 
     // Sets the scope's modes once more, after something else has changed them. errc::closed: after

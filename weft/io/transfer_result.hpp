@@ -1,5 +1,9 @@
-// transfer_result: how far a transfer of a given length came. A transfer that ends early keeps what
-// was transferred until then, and says why it ended.
+// transfer_result: how far a transfer of a given length came.
+//
+// Design: a transfer that ends early keeps what was transferred until then, and says why it ended.
+//
+// Limits: it has the count of bytes and not the bytes: those that are left begin at bytes() in the
+// caller's buffer.
 //
 //   weft::transfer_result sent = stream.write_all(bytes);
 //   if (!sent) log(sent.bytes(), sent.error().message());

@@ -3,6 +3,12 @@
 // Design: a datagram is transferred whole or not at all, so an operation ends with the first system
 // call that succeeds, and callers may send and receive concurrently.
 //
+// Limits: what did not fit into the buffer is lost and counted (received::lost). An empty datagram
+// is a datagram: zero bytes and no error. There is no end of a stream. A socket that has a peer
+// gets the errors that come back by ICMP from its next operation, whichever that is:
+// connection_refused if no socket is bound there. So a send may report what became of the send
+// before. A socket without a peer gets no such errors.
+//
 //   auto s = weft::udp_socket::bind("0.0.0.0:7000").value();
 //   std::array<std::byte, 1500> buffer;
 //   while (auto d = s.recv_from(buffer))                // until it is closed, or stopped
@@ -13,13 +19,6 @@
 //   for (auto& i : std::span(batch).first(s.recv_many(batch).value())) use(i.from, i.text());
 //
 //   auto c = weft::udp_socket::connect(server);         // one peer: send(), recv()
-//
-// What did not fit into the buffer is lost and counted (received::lost). An empty datagram is a
-// datagram: zero bytes and no error. There is no end of a stream.
-//
-// A socket that has a peer gets the errors that come back by ICMP from its next operation,
-// whichever that is: connection_refused if no socket is bound there. So a send may report what
-// became of the send before. A socket without a peer gets no such errors.
 #pragma once
 
 #include <string_view>

@@ -1,17 +1,19 @@
 // unix_datagram: datagrams within the machine, by a path or an abstract name.
 //
+// Design: no datagram is lost on the way, and none overtakes an earlier one: send() waits while the
+// peer's queue is full.
+//
+// Limits: send_to() without a peer waits too, but the system reports room to it only when the
+// receiver takes one of its own; so if many send to one socket, each needs a peer or a timeout. A
+// path remains when its socket is gone; bind() fails on a path that exists (address_in_use). In
+// recv_from() a sender without a name has no family, and cannot be answered.
+//
 //   auto s = weft::unix_datagram::bind(*weft::endpoint::local("/run/log")).value();
 //   std::array<std::byte, 4096> buffer;
 //   while (auto d = s.recv(buffer)) log(std::span(buffer).first(d->bytes), d->lost);
 //
 //   auto c = weft::unix_datagram::connect(*weft::endpoint::local("/run/log"));
 //   auto [a, b] = weft::unix_datagram::pair().value();  // connected with each other
-//
-// No datagram is lost on the way, and none overtakes an earlier one: send() waits while the peer's
-// queue is full. send_to() without a peer waits too, but the system reports room to it only when
-// the receiver takes one of its own; so if many send to one socket, each needs a peer or a timeout.
-// A path remains when its socket is gone; bind() fails on a path that exists (address_in_use). In
-// recv_from() a sender without a name has no family, and cannot be answered.
 #pragma once
 
 #include <utility>

@@ -1,15 +1,17 @@
 // unix_seqpacket, unix_seqpacket_listener: connections within the machine that keep message
 // boundaries.
 //
+// Design: messages arrive whole, one per receive, in the order in which they were sent; what did
+// not fit into the buffer is lost and counted. unexpected_eof: the peer has ended. Callers may send
+// and receive concurrently.
+//
+// Limits: to the system an empty message looks like the end, so none is sent (invalid_argument),
+// and an empty message of a peer reads as the end. The destructor closes the connection.
+//
 //   auto [a, b] = weft::unix_seqpacket::pair().value();
 //   if (!a.send(weft::bytes_of("one")) || !a.send(weft::bytes_of("two"))) return false;
 //   std::array<std::byte, 4096> buffer;
 //   while (auto m = b.recv(buffer)) use(std::span(buffer).first(m->bytes));   // "one", "two"
-//
-// Messages arrive whole, one per receive, in the order in which they were sent; what did not fit
-// into the buffer is lost and counted. unexpected_eof: the peer has ended. To the system an empty
-// message looks like the end, so none is sent (invalid_argument), and an empty message of a peer
-// reads as the end. Callers may send and receive concurrently.
 #pragma once
 
 #include <sys/socket.h>

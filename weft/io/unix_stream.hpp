@@ -1,10 +1,14 @@
 // unix_stream, unix_listener: connections within the machine, by a path or an abstract name.
 //
+// Design: a stream (stream.hpp) and a listener (listener.hpp) of local sockets, with which
+// descriptors can be passed too.
+//
+// Limits: a path remains when its listener is gone; bind() fails on a path that exists
+// (address_in_use).
+//
 //   auto l = weft::unix_listener::bind(*weft::endpoint::local("/run/service")).value();
 //   auto s = weft::unix_stream::connect(*weft::endpoint::local("/run/service"));
 //   auto [a, b] = weft::unix_stream::pair().value();    // connected with each other
-//
-// A path remains when its listener is gone; bind() fails on a path that exists (address_in_use).
 #pragma once
 
 #include <memory>
