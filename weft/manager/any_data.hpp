@@ -3,6 +3,9 @@
 // Design: a type is identified by the address of a variable of its own, so that a request for the
 // wrong type returns null, with and without run-time type information.
 //
+// Limits: the type is matched exactly: get() of a base class returns null. Access to the object is
+// for its users to synchronise.
+//
 //   weft::any_data d = player{7};
 //   int id = d.get<player>()->id;     // 7
 //   int* none = d.get<int>();         // null
@@ -48,6 +51,7 @@ public:
         std::swap(destroy_, other.destroy_);
         return *this;
     }
+    // Destroys the object.
     ~any_data() {
         if (object_ != nullptr) destroy_(object_);
     }

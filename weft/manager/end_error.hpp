@@ -5,6 +5,8 @@
 // result. That the task was killed, was late, or no longer exists is an E as well, made here from
 // the error code.
 //
+// Limits: an E without a specialisation is left alone: the joiner then gets result<result<T, E>>.
+//
 //   enum class rpc_error { refused, gone, late };
 //   template <>
 //   struct weft::end_error<rpc_error> {
@@ -13,8 +15,6 @@
 //       }
 //   };
 //   weft::result<reply, rpc_error> r = manager.join<weft::result<reply, rpc_error>>(id);
-//
-// An E without a specialisation is left alone: the joiner then gets result<result<T, E>>.
 #pragma once
 
 #include <concepts>

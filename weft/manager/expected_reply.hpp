@@ -1,17 +1,17 @@
 // expected_reply<T>: the reply to one request, by its number; what a task_manager's expect() gives.
 //
-//   auto reply = manager.expect<load_reply>();      // from here on a reply finds it
-//   send(db, {.sequence = reply.sequence(), ...});
-//   auto r = reply.wait(3s);                        // or co_await reply.async_wait(3s)
-//   ...
-//   manager.complete(header.sequence, load_reply{...});   // any thread
-//
 // Design: the node is in the table before the request is sent, so no reply comes too early. It
 // leaves the table when its wait ends, so each later reply is too late. A reply that has come wins
 // over the limit and the stop that it meets.
 //
-// It gives its value once: a second wait fails with value_already_taken, or, after a wait that
-// failed, with the same error. It does not move.
+// Limits: it gives its value once: a second wait fails with value_already_taken, or, after a wait
+// that failed, with the same error. It does not move.
+//
+//   auto reply = manager.expect<load_reply>();      // from here on a reply finds it
+//   send(db, reply.sequence());
+//   auto r = reply.wait(3s);                        // or co_await reply.async_wait(3s)
+//   ...
+//   manager.complete(header.sequence, load_reply{});      // any thread
 #pragma once
 
 #include <exception>
@@ -40,6 +40,9 @@ public:
         sequence_number(number);
         if (!table_.insert(*this)) over_ = manager_errc::id_in_use;
     }
+    expected_reply(const expected_reply&) = delete;
+    expected_reply& operator=(const expected_reply&) = delete;
+    // Takes the request out of the table: a later reply is too late.
     ~expected_reply() {
         if (!over_) static_cast<void>(leave(manager_errc::no_such_request));
     }

@@ -1,10 +1,14 @@
 // managed_handle<Id>: a reference to a managed task, valid also when the task is done.
 //
+// Design: an id is enough to reach a live task, and needs no care; a handle also keeps the outcome.
+// Copies are counted in the task itself.
+//
+// Limits: what a handle returns is a snapshot. All but a test for a task needs a handle that has
+// one. Access to the private data is for its users to synchronise. The destructor drops the handle
+// and does not end the task.
+//
 //   weft::managed_handle h = manager.find(id);      // false in an if: there is none
 //   log(h.name(), weft::name_of(h.status()));
-//
-// Design: an id is enough to reach a live task, and needs no care; a handle also keeps the outcome.
-// Copies are counted in the task itself. What a handle returns is a snapshot.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,12 @@
 // managed_join: waits for the end of a managed task, by its id or by a handle.
 //
 // Design: a task that joins another is recorded as its joiner, and a join that would close a cycle
-// is refused by name: of the caller itself, or of a task whose joins lead back to the caller. Only
-// tasks of one manager are checked, and only what they join directly.
+// is refused by name: of the caller itself, or of a task whose joins lead back to the caller.
+//
+// Limits: only tasks of one manager are checked, and only what they join directly.
+//
+//   auto status = manager.join(id);                       // result<managed_status>
+//   auto value = co_await manager.async_join<int>(id);    // what the task returned, once
 //
 // Model: none, the joiners are a wait_queue and the cycles are looked for under one lock.
 #pragma once

@@ -1,12 +1,15 @@
 // managed_status: the state of a managed task, a fiber or a C++20 task.
 //
+// Design: the last four are final, and the first cause wins: a task that was cancelled is
+// `cancelled` from then on, also while its destructors run, and whatever comes after.
+//
 //   created --> running <--> waiting --> done
 //      |           |            |
 //      +-----------+------------+------> cancelled, killed, timed_out
 //
-// The last four are final, and the first cause wins: a task that was cancelled is `cancelled` from
-// then on, also while its destructors run, and whatever comes after. Whether a task that has a
-// cause is also done is what managed_handle::over() says.
+// Limits: whether a task that has a cause is also done is what managed_handle::over() says.
+//
+//   if (weft::is_final(h.status())) log(weft::name_of(h.status()));
 #pragma once
 
 #include <cstdint>

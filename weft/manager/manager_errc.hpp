@@ -1,7 +1,10 @@
-// manager_errc: the outcomes that are a task_manager's own. A cancelled task is reported as
-// std::errc::operation_canceled, a late one as std::errc::timed_out; a join that would close a
-// cycle as std::errc::resource_deadlock_would_occur; a manager after stop_all() refuses with
-// errc::closed.
+// manager_errc: the outcomes that are a task_manager's own.
+//
+// Design: a cancelled task is reported as std::errc::operation_canceled, a late one as
+// std::errc::timed_out; a join that would close a cycle as
+// std::errc::resource_deadlock_would_occur; a manager after stop_all() refuses with errc::closed.
+//
+// Limits: an error that the task itself returned is in the task's value, and no manager_errc.
 //
 //   if (m.resume(id, move) == weft::manager_errc::no_such_task) forget(id);
 #pragma once

@@ -1,4 +1,13 @@
 // manager_options, manager_stats: the limits of a task_manager, and what it counts.
+//
+// Design: aggregates: the constructor of the manager reads the options once, and stats() returns a
+// snapshot.
+//
+// Limits: the executor of `timers` outlives the manager. With neither `timers` nor a caller of
+// tick() no timeout ends a task.
+//
+//   weft::task_manager<> m({.on = loop, .timers = &loop, .max_live_count = 10'000});
+//   log(m.stats().refused);
 #pragma once
 
 #include <chrono>

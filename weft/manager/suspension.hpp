@@ -1,17 +1,19 @@
 // suspension: a managed task waits to be resumed by its id, with a value.
 //
-//   move m = co_await weft::this_managed::async_suspend<move>();   // in a coroutine
-//   move n = weft::this_managed::suspend<move>();                  // in a fiber
-//   manager.resume(id, move{...});                                 // any thread
-//
 // Design: a resume is for this wait and for no other. A task that waits for something else, or has
 // not come here yet, finds the value when it comes. So no other wait ends too early, and no resume
-// is lost. At most one value is stored: a second resume before the first value was taken is refused
-// by name.
+// is lost.
 //
 // A resume of a waiting task allocates nothing: the value is made in the waiter's frame. Which
 // caller ends the wait is decided in the task's slot, and not by the waiter's own word: that word
 // is on a stack that has long left the caches, and stays out of them until the waiter's turn.
+//
+// Limits: at most one value is stored: a second resume before the first value was taken is refused
+// by name. A resume with a value of another type is refused.
+//
+//   move m = co_await weft::this_managed::async_suspend<move>();   // in a coroutine
+//   move n = weft::this_managed::suspend<move>();                  // in a fiber
+//   manager.resume(id, move{...});                                 // any thread
 #pragma once
 
 #include <exception>

@@ -1,14 +1,5 @@
 // task_manager: fibers and C++20 tasks by id: start, find, resume, stop, time out and join them.
 //
-//   weft::task_manager<> m({.on = loop, .timers = &loop});
-//   auto id = m.spawn([] { serve(player); }, {.name = "login", .timeout = 30s});  // result<id>
-//   m.resume(*id, packet);                     // the task waits in this_managed::suspend<packet>()
-//   m.kill(*id);                               // it unwinds, once, wherever it waits
-//
-//   auto reply = m.expect<load_reply>();       // a request, and its reply by number
-//   send(db, reply.sequence(), ...);
-//   auto r = reply.wait(3s);                   // elsewhere: m.complete(sequence, load_reply{...})
-//
 // Design: an id is all that other code needs to keep. An id is a slot and a generation, and is
 // found in one step. The id of a task that is done is refused by name (manager_errc), and never
 // names another task. Status, end, wait and resume are the same for both kinds of task.
@@ -28,13 +19,22 @@
 // - An exception that leaves a task is thrown to its joiner; without a joiner it goes to
 //   on_unhandled().
 //
-// Any thread may call; only the constructor and the destructor must not run concurrently with other
-// calls. The destructor kills all live tasks and waits for their ends. Where their executors do not
-// run, it waits for one second at most, and then ends the program. The executor of `timers`
-// outlives the manager.
-//
 // Ids: `Ids` generates ids of the user's own, which are then looked up in a map. user_ids
 // generates none: each spawn_as() is given the id.
+//
+// Limits: any thread may call; only the constructor and the destructor must not run concurrently
+// with other calls. The destructor kills all live tasks and waits for their ends. Where their
+// executors do not run, it waits for one second at most, and then ends the program. The executor of
+// `timers` outlives the manager.
+//
+//   weft::task_manager<> m({.on = loop, .timers = &loop});
+//   auto id = m.spawn([] { serve(player); }, {.name = "login", .timeout = 30s});  // result<id>
+//   m.resume(*id, packet);                     // the task waits in this_managed::suspend<packet>()
+//   m.kill(*id);                               // it unwinds, once, wherever it waits
+//
+//   auto reply = m.expect<load_reply>();       // a request, and its reply by number
+//   send(db, reply.sequence());
+//   auto r = reply.wait(3s);                   // elsewhere: m.complete(sequence, load_reply{...})
 #pragma once
 
 #include <chrono>
