@@ -1,5 +1,19 @@
 // fork_join: tasks that may run at the same time, at the price of awaiting one after the other.
 //
+// Design: the awaiter runs the tasks in order, and idle workers of the pool take tasks that the
+// awaiter has not begun (child stealing). On any other executor the tasks run one after the other.
+//
+// The result holds the result of each task, in order. If a task fails, tasks that have not begun
+// never begin, tasks that run elsewhere are asked to stop, all are awaited, and fork_join throws
+// the first error. A stop of the awaiter is a stop of the tasks.
+//
+// The idea is that of Cilk and libfork; that a child becomes a flow when it is taken is weft's.
+//
+// Limits: fork_join is for work that computes. Waits for outside events side by side want when_all,
+// which makes a flow for each task from the beginning. If a task waits nevertheless, the next task
+// begins meanwhile. A fork_join that is destroyed before its end must have no child on another
+// thread.
+//
 //   weft::task<long> fib(int n) {
 //       if (n < 2) co_return n;
 //       auto [a, b] = co_await weft::fork_join(fib(n - 1), fib(n - 2));
@@ -7,20 +21,6 @@
 //   }
 //   weft::pool p;
 //   long f = weft::sync_wait(weft::schedule_on(p, fib(40)));
-//
-// Design (fork_core.hpp): the awaiter runs the tasks in order, and idle workers of the pool take
-// tasks that the awaiter has not begun (child stealing). On any other executor the tasks run one
-// after the other.
-//
-// The result holds the result of each task, in order. If a task fails, tasks that have not begun
-// never begin, tasks that run elsewhere are asked to stop, all are awaited, and fork_join throws
-// the first error. A stop of the awaiter is a stop of the tasks.
-//
-// fork_join is for work that computes. Waits for outside events side by side want when_all, which
-// makes a flow for each task from the beginning. If a task waits nevertheless, the next task begins
-// meanwhile. A fork_join that is destroyed before its end must have no child on another thread.
-//
-// The idea is that of Cilk and libfork; that a child becomes a flow when it is taken is weft's.
 #pragma once
 
 #include <array>
@@ -44,6 +44,9 @@ public:
     WEFT_ALWAYS_INLINE explicit fork_operation(std::in_place_t, As&&... tasks) {
         hold(std::index_sequence_for<Ts...>(), detail::as_task(std::forward<As>(tasks))...);
     }
+    fork_operation(const fork_operation&) = delete;
+    fork_operation& operator=(const fork_operation&) = delete;
+    // Destroys the frames of the tasks, which must not run on another thread.
     WEFT_ALWAYS_INLINE ~fork_operation() { this->drop(children_, sizeof...(Ts)); }
     bool await_ready() const noexcept { return false; }
     template <class P>
@@ -79,6 +82,9 @@ public:
         for (std::size_t i = 0; i != tasks.size(); ++i)
             children_[i].body = detail::task_run<T>::frame_of(std::move(tasks[i]));
     }
+    fork_range_operation(const fork_range_operation&) = delete;
+    fork_range_operation& operator=(const fork_range_operation&) = delete;
+    // As ~fork_operation().
     ~fork_range_operation() { this->drop(children_.get(), count_of_all_); }
     bool await_ready() const noexcept { return count_of_all_ == 0; }
     template <class P>
