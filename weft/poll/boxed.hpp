@@ -1,7 +1,10 @@
 // boxed<T>: a T on the heap, moved by pointer; for a large value that is moved often.
 //
-// A boxed<T> is never empty, except after a move. Nothing in weft boxes by itself: poll<T>,
-// result<T, E> and poll_future<T> store their value inside themselves.
+// Design: the value is made where it stays, in a block of the cache, and a move passes the pointer
+// on. A boxed<T> is never empty, except after a move.
+//
+// Limits: nothing in weft boxes by itself: poll<T>, result<T, E> and poll_future<T> store their
+// value inside themselves. A boxed<T> does not copy, and has no value after a move.
 //
 //   weft::poll_future<weft::boxed<page>> f;           // one pointer in the future
 //   f.set(std::in_place, text);                       // the page is made where it stays
@@ -29,6 +32,7 @@ public:
         boxed(std::move(other)).swap(*this);
         return *this;
     }
+    // Destroys the value.
     ~boxed() { delete box_; }
     void swap(boxed& other) noexcept { std::swap(box_, other.box_); }
 

@@ -1,7 +1,10 @@
 // poll<T>: the result of one check: pending, or a T.
 //
-// An optional that names its two states. T may be void, a reference, move-only, without default
-// constructor, of any size. The T is stored inside the poll (boxed.hpp stores a T elsewhere).
+// Design: an optional that names its two states. T may be void, a reference, move-only, without
+// default constructor, of any size. The T is stored inside the poll (boxed.hpp stores a T
+// elsewhere).
+//
+// Limits: `*p` and `p->` need a poll that is ready.
 //
 //   weft::poll<reply> look() { return arrived_ ? weft::poll<reply>(take()) : weft::pending; }
 //   if (auto p = look(); p.is_ready()) use(*p);

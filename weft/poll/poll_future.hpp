@@ -5,6 +5,22 @@
 // therefore connects a source of events that knows nothing of weft to a waiter: a fiber, a task or
 // a thread. Without a waiter, is_ready() can be polled.
 //
+// poll_future<T, Waker> is a future and its context in one object, which is polled when the object
+// is awaited; the object may be a variable or a temporary in the co_await. poll_future<T> alone is
+// polled with one context at a time; a second context aborts. Without a context, the producer calls
+// set().
+//
+// An await or take() takes the value once; the future may then be polled or set for the next value.
+// At most one waiter awaits a poll_future at a time. A stop ends the wait and leaves the future
+// unchanged. If T is a result that can hold a std::errc, the result carries a stop
+// (operation_canceled) and the end of the context without a value (errc::broken_promise, or
+// std::errc::broken_pipe where it can hold no errc of weft's); for other types they are thrown.
+//
+// Limits: any thread may call set() and wake(), one at a time; all else is for the owner. A
+// poll_future outlives the code that sets it, and does not move. A function that takes an operation
+// by value (when_all, with_timeout) is given a named poll_future, and a fiber on a shared stack
+// keeps its poll_future off that stack. T is stored inside; boxed.hpp stores a T elsewhere.
+//
 //   struct rpc {                                      // see poll_context.hpp
 //       int number;
 //       std::optional<reply> answer{};
@@ -21,22 +37,6 @@
 //   weft::poll_future<reply> f;                       // polled by user code
 //   weft::poll_context<rpc> c(9);
 //   while (!f.poll(c)) turn_of_a_loop();
-//
-// poll_future<T, Waker> is a future and its context in one object, which is polled when the object
-// is awaited; the object may be a variable or a temporary in the co_await. poll_future<T> alone is
-// polled with one context at a time; a second context aborts. Without a context, the producer calls
-// set().
-//
-// An await or take() takes the value once; the future may then be polled or set for the next value.
-// At most one waiter awaits a poll_future at a time. A stop ends the wait and leaves the future
-// unchanged. If T is a result that can hold a std::errc, the result carries a stop
-// (operation_canceled) and the end of the context without a value (errc::broken_promise, or
-// std::errc::broken_pipe where it can hold no errc of weft's); for other types they are thrown.
-//
-// Limits: any thread may call set() and wake(), one at a time; all else is for the owner. A
-// poll_future outlives the code that sets it, and does not move. A function that takes an operation
-// by value (when_all, with_timeout) is given a named poll_future, and a fiber on a shared stack
-// keeps its poll_future off that stack. T is stored inside; boxed.hpp stores a T elsewhere.
 #pragma once
 
 #include <concepts>
@@ -69,6 +69,8 @@ public:
     static constexpr bool reports_stop = detail::tells_errors<T>;
 
     poll_future() noexcept = default;
+    poll_future(const poll_future&) = delete;
+    poll_future& operator=(const poll_future&) = delete;
 
     // Calls the context unless the future is ready; from then on the context's wakes do. Returns
     // whether the future is ready.
@@ -215,6 +217,8 @@ public:
     explicit poll_future(V&&... v) : context_(std::forward<V>(v)...) {
         this->join(context_, this->template look<Waker>);
     }
+    poll_future(const poll_future&) = delete;
+    poll_future& operator=(const poll_future&) = delete;
     // A wake finds the context whole until the Waker's destructor has removed the context from its
     // source.
     ~poll_future() { this->by_ = nullptr; }  // P1

@@ -1,17 +1,19 @@
 // poll_task<A>: any awaitable as a poll_future: lets code that polls use weft's own waits.
 //
+// Design: a coroutine in between awaits. Its frame comes from the block cache, and is destroyed
+// with the poll_task, wherever the coroutine is suspended.
+//
 // A poll_task gives a fiber's value to user code that polls, or a task's value to a fiber, or the
 // reverse. The awaitable (an operation, a task, an awaitable of another library) starts with the
 // first poll or await, continues by itself, and stores its value or its exception in the poll_task.
+//
+// Limits: the coroutine waits in the flow that polled first, concurrently with that flow's own
+// waits, so a poll_task must not outlive that flow.
 //
 //   weft::join_handle<int> stackful = weft::spawn(computes);
 //   weft::poll_task value(stackful.async_get());
 //   while (!value.poll()) draw_a_frame();            // or co_await value, or weft::await(value)
 //   use(value.take());
-//
-// Design: a coroutine in between awaits. Its frame comes from the block cache, and is destroyed
-// with the poll_task, wherever the coroutine is suspended. The coroutine waits in the flow that
-// polled first, concurrently with that flow's own waits, so a poll_task must not outlive that flow.
 #pragma once
 
 #include <coroutine>
@@ -126,6 +128,7 @@ class drives {
 public:
     explicit drives(A&& a) : awaitable_(std::forward<A>(a)) {}
     drives(const drives&) = delete;
+    drives& operator=(const drives&) = delete;
 
     bool begun() const noexcept { return static_cast<bool>(drive_); }
     void operator()(poll_future<T>& to, poll_context<drives>&) {
@@ -147,6 +150,8 @@ class [[nodiscard]] poll_task : public poll_future<detail::polled_t<A>, detail::
 
 public:
     explicit poll_task(A&& a) : future(std::forward<A>(a)) {}
+    poll_task(const poll_task&) = delete;
+    poll_task& operator=(const poll_task&) = delete;
 
     bool poll(std::source_location caller = std::source_location::current()) {
         return expect_first(caller), future::poll();

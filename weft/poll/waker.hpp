@@ -1,7 +1,11 @@
 // waker: two words by which a source of events makes a poll_future check for its value.
 //
-// A waker is part of a poll_context, and a source of events keeps a pointer to the waker or to the
-// context. A wake is one call through a pointer; nothing is allocated, copied or counted for it.
+// Design: a waker is part of a poll_context, and a source of events keeps a pointer to the waker or
+// to the context. A wake is one call through a pointer; nothing is allocated, copied or counted for
+// it.
+//
+// Limits: one thread at a time calls wake(). The context may be gone after it, if the waiter of the
+// future runs elsewhere.
 //
 //   struct source { weft::waker* interested = nullptr; };
 //   source device;
@@ -32,6 +36,7 @@ public:
 
 protected:
     waker() noexcept = default;
+    // Abandons the future that is polled with it, and wakes its waiter.
     ~waker() {
         if (future_ != nullptr) leave();
     }
