@@ -1,13 +1,14 @@
 // run: the short way to start: a loop on this thread, and the program's first fiber in it.
 //
-//   int main() { return weft::run([] { ...; return 0; }); }
-//   int main() { return weft::run(serve()); }              // a task, or another awaitable
+// Design: the loop exists as long as the call, which returns what the function returns, or the
+// value of the awaitable, when it and all that it started has ended. The call throws what leaves
+// the function, and weft::stopped if the function was stopped.
 //
-// Returns what the function returns, or the value of the awaitable, when it and all that it started
-// has ended. Throws what leaves it, and weft::stopped if it was stopped. A thread runs one loop at
-// a time. run_scope.hpp does the same for a block of code.
+// Limits: a function that returns a task is refused by the compiler: pass the task, run(f()). A
+// thread runs one loop at a time. run_scope.hpp does the same for a block of code.
 //
-// Limit: a function that returns a task is refused by the compiler: pass the task, run(f()).
+//   int main() { return weft::run([] { return 0; }); }
+//   int status = weft::run(main_task());        // a task, or another awaitable
 #pragma once
 
 #include <concepts>

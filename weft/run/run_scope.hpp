@@ -1,12 +1,5 @@
 // run_scope: lets a plain thread start fibers and tasks, and wait beside them, in a block of code.
 //
-//   int main() {
-//       weft::run_scope scope;
-//       auto a = weft::spawn([] { return compute(); });    // a fiber: no loop is named
-//       auto b = weft::spawn([] { return compute(); });
-//       return a.get() + b.get();                          // both run while the thread waits
-//   }
-//
 // Design: the scope has a loop, which is the executor of the thread until the scope ends, and the
 // thread is a flow of that loop. Where a fiber would be suspended, the thread runs the loop, on its
 // own stack, until the wait has ended. So no code has to be moved into a first fiber, as for run();
@@ -21,6 +14,13 @@
 // thread before runs on then; a mutex that is locked in the scope is unlocked there. The thread is
 // no fiber: this_fiber::yield() is refused. It waits on its stack, so a coroutine that it awaits
 // may not block it once more.
+//
+//   int main() {
+//       weft::run_scope scope;
+//       auto a = weft::spawn([] { return compute(); });    // a fiber: no loop is named
+//       auto b = weft::spawn([] { return compute(); });
+//       return a.get() + b.get();                          // both run while the thread waits
+//   }
 #pragma once
 
 #include <source_location>
@@ -41,6 +41,7 @@ public:
     [[nodiscard]] explicit run_scope(std::source_location caller = std::source_location::current());
     run_scope(const run_scope&) = delete;
     run_scope& operator=(const run_scope&) = delete;
+    // Waits until nothing that was started in the scope is live.
     ~run_scope();
 
     // Waits until nothing that was started in the scope is live. More may be started afterwards. A
