@@ -6,12 +6,12 @@
 // runs it and wakes the caller. A thread is started when all are busy, up to a bound, and ends when
 // it has had nothing to do for a while; beyond the bound, calls wait for their turn.
 //
+// Limits: a stop ends the wait of a call that has not started. A call that has started runs to its
+// end, and its result counts. A frame that is destroyed during the call waits for it, and blocks
+// its thread. An exception of the call leaves the wait.
+//
 //   std::string text = weft::run_blocking([&] { return read_whole_file(path); });
 //   auto row = co_await weft::async_run_blocking([&] { return database.query(q); });
-//
-// A stop ends the wait of a call that has not started. A call that has started runs to its end, and
-// its result counts. A frame that is destroyed during the call waits for it, and blocks its thread.
-// An exception of the call leaves the wait.
 //
 // Model: test/model/blocking_test.cpp
 #pragma once
@@ -82,6 +82,7 @@ class blocking_pool {
 public:
     explicit blocking_pool(const blocking_pool_options& o = {}) noexcept : options_(o) {}
     blocking_pool(const blocking_pool&) = delete;
+    blocking_pool& operator=(const blocking_pool&) = delete;
     // Waits for the calls that are under way. Precondition: no waiter waits for a call.
     ~blocking_pool();
 

@@ -3,6 +3,11 @@
 // Design: a loop that has nothing to run asks its driver to wait until the earliest deadline; an
 // event from outside (a post of another thread, a socket) ends that wait. The driver of a loop
 // without sockets is one word (driver_futex.hpp); the driver of a test is a clock that jumps.
+//
+// Limits: a driver is that of one loop. wake() and now() are for any thread, everything else is for
+// the loop's.
+//
+//   weft::loop l(std::make_unique<weft::driver_futex>());
 #pragma once
 
 #include "weft/base/clock.hpp"

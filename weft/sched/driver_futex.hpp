@@ -3,6 +3,11 @@
 // Design: one word under a mutex and a condition variable, which on Linux is a futex; and, once a
 // foreign loop has asked for it, an eventfd beside them.
 //
+// Limits: it waits for no descriptor: a loop in which a flow waits for one gets an io_driver in its
+// place.
+//
+//   weft::loop l(std::make_unique<weft::driver_futex>());      // as weft::loop l;
+//
 // Model: test/model/driver_futex_test.cpp
 #pragma once
 
@@ -17,6 +22,8 @@ class driver_futex final : public driver {
 public:
     driver_futex() noexcept = default;
     driver_futex(const driver_futex&) = delete;
+    driver_futex& operator=(const driver_futex&) = delete;
+    // Closes the descriptor of native_handle().
     ~driver_futex() override;
 
     [[nodiscard]] bool wait(time_point until) noexcept override;

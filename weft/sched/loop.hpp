@@ -14,17 +14,17 @@
 // at most, so that two flows that wake each other do not starve the rest. Timers have a resolution
 // of a millisecond and are never early.
 //
-//   weft::loop l;
-//   weft::fiber f([] { ... }, {.on = l});
-//   l.run();                                  // until no flow is live in it, or stop()
-//
 // A loop that has nothing to run gives back memory that the process does not use, a little before
 // each sleep, and wakes for that once a second while there is some
 // (base/detail/release_unused.hpp).
 //
-// One thread at a time runs a loop, and not from what the loop runs; post(), stop() and
+// Limits: one thread at a time runs a loop, and not from what the loop runs; post(), stop() and
 // native_handle() are for any thread. A loop that ends asks its live flows to stop, runs them on,
 // and ends what is left by unwinding it. In a forked process, a loop of the parent cannot be run.
+//
+//   weft::loop l;
+//   weft::fiber f([] { ... }, {.on = l});
+//   l.run();                                  // until no flow is live in it, or stop()
 //
 // Model: test/model/loop_test.cpp, test/model/inbox_test.cpp
 #pragma once
@@ -95,6 +95,7 @@ public:
     explicit loop(std::unique_ptr<driver> d);
     loop(const loop&) = delete;
     loop& operator=(const loop&) = delete;
+    // Asks the live flows to stop, runs them on, and unwinds what is left.
     ~loop();
 
     // Runs until stop(); or until nothing is ready, posted or armed and no flow is live; or where
@@ -253,6 +254,7 @@ private:
     public:
         run_by(loop& l, std::source_location caller) noexcept;
         run_by(const run_by&) = delete;
+        run_by& operator=(const run_by&) = delete;
         ~run_by();
 
     private:

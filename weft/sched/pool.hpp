@@ -18,10 +18,6 @@
 // A worker with nothing to do sleeps on the driver of its own loop, and costs nothing. A launch
 // wakes a sleeping worker, unless a worker is searching for work already (idle_set.hpp).
 //
-//   weft::pool p;                                        // a worker for each processor
-//   weft::spawn([] { serve(); }, {.on = p}).get();      // from anywhere; on any worker
-//   weft::fiber f([] { ... }, {.on = p.worker(0)});     // on this worker
-//
 // Work that is started within the pool and names no place starts on any worker. The order of
 // starting is not the order of launching. A worker starts the newest first, but one of every
 // sixteen is from outside, and one of every 256 is the oldest of its own, if ten milliseconds have
@@ -33,8 +29,12 @@
 // A process may have many pools, which come and go. A pool is not destroyed by what it runs. Its
 // destructor asks all live flows to stop, waits a second, and ends what is left by unwinding it.
 //
-// Limit: a flow that has to be unwound then, and waits for a task on another worker that swallows
-// its stop, ends the program (schedule_on.hpp).
+// Limits: a flow that has to be unwound when its pool ends, and that waits for a task on another
+// worker that swallows its stop, ends the program (schedule_on.hpp).
+//
+//   weft::pool p;                                        // a worker for each processor
+//   weft::spawn([] { serve(); }, {.on = p}).get();      // from anywhere; on any worker
+//   weft::fiber f([] { ... }, {.on = p.worker(0)});     // on this worker
 //
 // Model: test/model/parking_test.cpp, test/model/steal_deque_test.cpp, test/model/quiet_test.cpp
 #pragma once
@@ -77,6 +77,8 @@ public:
     explicit pool(unsigned thread_count) : pool(pool_options{.thread_count = thread_count}) {}
     pool(const pool&) = delete;
     pool& operator=(const pool&) = delete;
+    // Asks the live flows to stop, waits a second, unwinds what is left, and joins the workers.
+    // Aborts in a worker of the pool, and if the pool has strands.
     ~pool();
 
     void schedule(runnable& r) noexcept override;

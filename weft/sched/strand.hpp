@@ -13,18 +13,17 @@
 // strand too. They may change threads from turn to turn, so the rules for a migratable fiber hold
 // for their functions (fiber.hpp).
 //
+// The destructor asks the live flows to stop, and waits until they have ended: it suspends a fiber
+// and blocks a thread. A coroutine, which cannot wait there, destroys only an idle strand: co_await
+// async_wait_until_idle() first. What the strand itself runs may not destroy it.
+//
+// Limits: its socket events are delivered by a thread of the library, and not by the workers' own
+// drivers. It is destroyed before its pool.
+//
 //   weft::strand accounts(pool);
 //   weft::fiber f([&] { book(a, b); }, {.on = accounts});
 //   co_await weft::schedule_on(accounts, transfer(b, c));
 //   accounts.post([&] { ++requests; });
-//
-// The destructor asks the live flows to stop, and waits until they have ended: it suspends a fiber
-// and blocks a thread. A coroutine, which cannot wait there, destroys only an idle strand: co_await
-// async_wait_until_idle() first. What the strand itself runs may not destroy it. It is destroyed
-// before its pool.
-//
-// Limit: its socket events are delivered by a thread of the library, and not by the workers' own
-// drivers.
 //
 // Model: test/model/strand_test.cpp
 #pragma once
@@ -50,6 +49,7 @@ public:
     explicit strand(pool& on);  // throws bad_alloc
     strand(const strand&) = delete;
     strand& operator=(const strand&) = delete;
+    // Asks the live flows to stop, and waits until they have ended.
     ~strand();
 
     void schedule(runnable& r) noexcept override;

@@ -4,14 +4,16 @@
 // memory is released after its last use. stop() says whether a call was prevented; stop_and_join()
 // also waits for a call that is running.
 //
+// A periodic timer is called at first + n * period; calls that would have come while the executor
+// was busy are left out. The function may stop or destroy its own timer.
+//
+// Limits: the function must not throw and not block; it runs outside any flow, with the bindings
+// (context_local.hpp) in force where the timer was made. The executor outlives the timers that are
+// armed on it.
+//
 //   weft::timer t(loop, 100ms, [] { flush(); });                     // once
 //   weft::timer u(loop, 0ms, 1s, [] { report(); });                  // now, and every second
 //   if (t.stop()) ...                                                // it will not be called again
-//
-// A periodic timer is called at first + n * period; calls that would have come while the executor
-// was busy are left out. The function must not throw and not block; it runs outside any flow, with
-// the bindings (context_local.hpp) in force where the timer was made. It may stop or destroy its
-// own timer.
 //
 // Model: test/model/timer_test.cpp
 #pragma once

@@ -6,12 +6,15 @@
 // jumps to the earliest deadline: an hour of sleep takes no time, and the same seed gives the same
 // run.
 //
+// explore() runs a test under many seeds and prints the first that fails, to be set as WEFT_SEED.
+//
+// Limits: the seed repeats what runs in the loop, and nothing of other threads, other clocks or the
+// system.
+//
 //   weft::testing::virtual_loop l(seed);          // or virtual_loop(): WEFT_SEED, or 1
 //   weft::fiber f([] { weft::this_fiber::sleep_for(1h); }, {.on = l});
 //   l.run();                                      // a deadlock prints the seed, ends the program
 //   EXPECT_EQ(l.trace_hash(), expected);
-//
-// explore() runs a test under many seeds and prints the first that fails, to be set as WEFT_SEED.
 //
 // Model: test/model/loop_test.cpp
 #pragma once
@@ -28,6 +31,9 @@ class virtual_loop {
 public:
     virtual_loop();
     explicit virtual_loop(std::uint64_t seed);
+    virtual_loop(const virtual_loop&) = delete;
+    virtual_loop& operator=(const virtual_loop&) = delete;
+    // As ~loop().
     ~virtual_loop();
 
     weft::loop& loop() noexcept { return *loop_; }

@@ -5,13 +5,14 @@
 // whether that turn still lasts. So a turn costs some stores while it is watched and one branch
 // while it is not, and the loop reads no clock for it.
 //
-//   weft::watchdog w(loop, 100ms);     // until it is destroyed
-//
-// Each long turn is reported once, while it lasts, between one limit and two after its start; or,
-// where nothing ran for a while before, up to a second later: the watching thread wakes at most
-// once a second while all loops are idle.
-//
 // A pool creates one by itself: {.stall_threshold = 100ms}.
+//
+// Limits: each long turn is reported once, while it lasts, between one limit and two after its
+// start; or, where nothing ran for a while before, up to a second later: the watching thread wakes
+// at most once a second while all loops are idle. A watchdog is made before its loops run, and
+// destroyed after they have run.
+//
+//   weft::watchdog w(loop, 100ms);     // until it is destroyed
 //
 // Model: test/model/turn_record_test.cpp
 #pragma once
@@ -47,6 +48,7 @@ public:
         : watchdog(std::vector<loop*>{&l}, limit, h) {}
     watchdog(const watchdog&) = delete;
     watchdog& operator=(const watchdog&) = delete;
+    // Joins the watching thread.
     ~watchdog();
 
     static void print(const stall_info&);
