@@ -1,7 +1,9 @@
 // buffer_stack: one stack in memory that the caller provides, static or not.
 //
-// For a coroutine that must not allocate. The stack has no guard; at most one stack is out at a
-// time, a second acquire() gets an empty one. Not for several threads at once.
+// Design: the memory is the stack, for a coroutine that must not allocate.
+//
+// Limits: the stack has no guard; at most one stack is out at a time, a second acquire() gets an
+// empty one. Not for several threads at once. The memory outlives the buffer_stack.
 //
 //   alignas(64) static std::byte memory[32 * 1024];
 //   weft::buffer_stack stacks(memory);

@@ -1,9 +1,12 @@
 // default_stacks: the process's own stacks, for callers that name no allocator.
 //
-// One stack_pool for each size class, powers of two from 16 KiB to 1 GiB; a requested size is
-// rounded up, and a size above the largest class gets no stack. The pools need no set-up, take
+// Design: one stack_pool for each size class, powers of two from 16 KiB to 1 GiB; a requested size
+// is rounded up, and a size above the largest class gets no stack. The pools need no set-up, take
 // memory at first use, and are never destroyed, so that a coroutine in a static object is safe. Any
 // thread.
+//
+// Limits: there is no default stack above 1 GiB. The limits of a pool are those of all its users
+// (default_stack_pool).
 //
 //   weft::stack s = weft::default_stacks().acquire();
 //   weft::trim_default_stacks();  // now; an idle loop does so by itself, a little at a time

@@ -7,7 +7,8 @@
 //      | guard | limit ..... reserved ..... | sp ..... in use ..... top |
 //                    trim() releases this     and keeps this
 //
-// A reservation costs address space only, and page tables of a 512th of what has been touched.
+// Limits: a reservation costs address space only, and page tables of a 512th of what has been
+// touched. trim() is for the stack of a suspended coroutine.
 //
 //   weft::growable_stack stacks(8 * 1024 * 1024);
 //   weft::stack s = stacks.acquire();

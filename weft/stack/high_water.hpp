@@ -8,8 +8,8 @@
 //      | guard | limit ... never touched ... | page page page ... top |
 //                                            |<-- high_water_bytes -->|
 //
-// For stacks of whole pages that hold nothing else (mapped, slab, growable, pools of them). On
-// malloc_stack and buffer_stack, use of the lowest, partial page is not seen.
+// Limits: for stacks of whole pages that hold nothing else (mapped, slab, growable, pools of them).
+// On malloc_stack and buffer_stack, use of the lowest, partial page is not seen.
 //
 //   weft::reset_high_water(s);  // after acquire; with sp, of a suspended coroutine
 //   ...

@@ -1,7 +1,9 @@
 // malloc_stack: stacks from malloc, without a guard.
 //
-// For small stacks in great number, for systems without mmap, and under tools that watch the heap.
-// An overflow is silent corruption: prefer mapped_stack or a pool of it. Any thread.
+// Design: for small stacks in great number, for systems without mmap, and under tools that watch
+// the heap. Any thread.
+//
+// Limits: an overflow is silent corruption: prefer mapped_stack or a pool of it.
 //
 //   weft::malloc_stack stacks(16 * 1024);
 //   weft::stack s = stacks.acquire();

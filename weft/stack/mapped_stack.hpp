@@ -1,11 +1,13 @@
 // mapped_stack: each stack its own mapping, with a guard below it.
 //
-// The plain and safe allocator: an overflow faults at once, memory is used page by page and returns
-// to the system at release. An acquire costs two system calls and a release one. If stacks are
-// acquired and released often, use a stack_pool, which cuts such stacks from slabs. Any thread.
+// Design: the plain and safe allocator: an overflow faults at once, memory is used page by page and
+// returns to the system at release. Any thread.
 //
 //      base            limit                                  top             base + mapping
 //      | guard_bytes   | stack_bytes or more                  | colour offset |
+//
+// Limits: an acquire costs two system calls and a release one. If stacks are acquired and released
+// often, use a stack_pool, which cuts such stacks from slabs.
 //
 //   weft::mapped_stack stacks(64 * 1024);
 //   weft::stack s = stacks.acquire();

@@ -1,8 +1,8 @@
 // overflow: the report that names, in one line, the coroutine that ran out of stack.
 //
-// A coroutine that goes below its limit touches the guard and gets SIGSEGV, on a stack that has no
-// room for a handler; each thread therefore needs an alternate signal stack. The handler calls
-// describe_overflow to find the running coroutine (this layer knows no coroutines), prints
+// Design: a coroutine that goes below its limit touches the guard and gets SIGSEGV, on a stack that
+// has no room for a handler; each thread therefore needs an alternate signal stack. The handler
+// calls describe_overflow to find the running coroutine (this layer knows no coroutines), prints
 //
 //   weft: stack overflow in coroutine 17 "login" (64 KiB stack at 0x7f...; try 128 KiB or more)
 //
@@ -14,8 +14,10 @@
 //                      |                              ^
 //                      +-- overflow: one line --------+
 //
-// Everything a handler does is async-signal-safe. A handler installed later than ours decides
-// itself whether it calls ours.
+// Everything a handler does is async-signal-safe.
+//
+// Limits: a handler installed later than ours decides itself whether it calls ours. A thread that
+// was not prepared has no report.
 //
 //   weft::install_overflow_report(describe);         // once, any thread
 //   weft::prepare_thread_for_overflow_report();      // each thread that runs coroutines

@@ -16,8 +16,12 @@
 //   I3  a slab with no slot out is unmapped (or stays, all idle, if the system refuses)
 //   I4  each slab in `open_` has a fresh or an idle slot, of the present size
 //
-// The allocator takes memory from the system at every acquire and returns it at every release: put
-// a stack_pool in front. One thread at a time; the pool ensures that.
+// Limits: the allocator takes memory from the system at every acquire and returns it at every
+// release: put a stack_pool in front. One thread at a time; the pool ensures that.
+//
+//   weft::slab_stack stacks(64 * 1024);
+//   weft::stack s = stacks.acquire();
+//   stacks.release(s);
 #pragma once
 
 #include <cstddef>
@@ -35,6 +39,7 @@ public:
     constexpr explicit slab_stack(std::size_t stack_bytes = default_stack_bytes,
                                   std::size_t guard_bytes = 4096) noexcept
         : stack_bytes_(stack_bytes), guard_bytes_(guard_bytes) {}
+    // Returns all memory to the system. Aborts if a stack is out.
     ~slab_stack();
     slab_stack(const slab_stack&) = delete;
     slab_stack& operator=(const slab_stack&) = delete;

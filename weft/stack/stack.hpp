@@ -1,7 +1,7 @@
 // stack: the memory a coroutine runs on, and the requirements on an allocator of such memory.
 //
-// A stack is two addresses and nothing else: it owns nothing, copies freely, and its bytes hold
-// nothing of the allocator's. Each stack is released to the allocator that it was acquired from.
+// Design: a stack is two addresses and nothing else: it owns nothing, copies freely, and its bytes
+// hold nothing of the allocator's.
 //
 //      low addresses                                            high addresses
 //      | guard | limit -> ............ usable ............ <- top | colour offset |
@@ -12,8 +12,10 @@
 // same cache sets.
 //
 // An allocator is any type with acquire, release and stack_bytes; weft's own are malloc_stack,
-// mapped_stack, growable_stack, buffer_stack, slab_stack, and stack_pool over any of them. Each
-// documents whether several threads may use it at once.
+// mapped_stack, growable_stack, buffer_stack, slab_stack, and stack_pool over any of them.
+//
+// Limits: each stack is released to the allocator that it was acquired from. An allocator says in
+// its header whether several threads may use it.
 //
 //   weft::mapped_stack stacks(64 * 1024);
 //   if (weft::stack s = stacks.acquire()) { run_on(s); stacks.release(s); }

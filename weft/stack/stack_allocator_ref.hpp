@@ -1,8 +1,10 @@
 // stack_allocator_ref: a reference to any stack_allocator, two words wide.
 //
-// Design: a coroutine need not be a template over the allocator of its stack. The reference does
-// not own the allocator, which must outlive it and every stack acquired through it. An empty
-// reference has no stacks.
+// Design: a coroutine need not be a template over the allocator of its stack. An empty reference
+// has no stacks.
+//
+// Limits: the reference does not own the allocator, which must outlive it and every stack acquired
+// through it.
 //
 //   weft::mapped_stack stacks(64 * 1024);
 //   weft::stack_allocator_ref from = stacks;

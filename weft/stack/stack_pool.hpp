@@ -12,9 +12,10 @@
 // (release_unused), down to the minimum; trim is for a thread without a loop, and for an immediate
 // release.
 //
-// Any thread may acquire, release, trim, read statistics and set limits; a stack may be released
-// on another thread than it was acquired on. A thread that ends leaves its cache to the pool.
-// Destruction, set_stack_bytes and clear are for when no other thread uses the pool.
+// Any thread may acquire, release, trim, read statistics and set limits; a stack may be released on
+// another thread than it was acquired on. A thread that ends leaves its cache to the pool.
+//
+// Limits: destruction, set_stack_bytes and clear are for when no other thread uses the pool.
 //
 //   weft::stack_pool<> stacks(64 * 1024, {.min_count = 100, .max_count = 10'000});
 //   weft::coroutine<> c(body, {.stack = stacks});

@@ -1,5 +1,10 @@
 // stack_pool_options, stack_pool_stats: the limits of a stack_pool, and what it counts.
 //
+// Design: aggregates. Zero is no limit; of a count and a size, the stricter one applies.
+//
+// Limits: a thread keeps no stacks for itself where a maximum is set, unless thread_count says
+// otherwise: a maximum is exact.
+//
 //   weft::stack_pool<> stacks(64 * 1024, {.min_count = 100, .max_count = 10'000});
 //   const weft::stack_pool_stats now = stacks.stats();
 #pragma once
