@@ -5,17 +5,6 @@
 // is a member. In return, creating, copying and destroying one costs nothing, and resuming it costs
 // a jump.
 //
-//   struct session : weft::stackless {          // as a base, or as a member: WEFT_REENTER(state_)
-//       int n = 0;                              // survives yields
-//       int operator()() {
-//           WEFT_REENTER(this) {
-//               while (n < 3)
-//                   WEFT_YIELD return n++;      // the next call continues after this line
-//           }
-//           return -1;                          // reached when the body is left, and from then on
-//       }
-//   };
-//
 //   WEFT_REENTER(c) { ... }   c: a stackless, an object derived from it, or a pointer to one.
 //   WEFT_YIELD statement      Sets the resume point, runs the statement, and jumps to after the
 //                             body, unless the statement returns or throws. The statement may start
@@ -36,8 +25,19 @@
 // over. Also compile errors: two yields on one line, a yield in the statement of a yield, two
 // WEFT_REENTER in one function (use two functions; a body may call another body's at any point).
 //
-// A state belongs to one body. Not thread-safe. The object must outlive a run of its body, unless
-// the statement of a yield passes it on or destroys it.
+// Limits: a state belongs to one body. Not thread-safe. The object must outlive a run of its body,
+// unless the statement of a yield passes it on or destroys it.
+//
+//   struct session : weft::stackless {          // as a base, or as a member: WEFT_REENTER(state_)
+//       int n = 0;                              // survives yields
+//       int operator()() {
+//           WEFT_REENTER(this) {
+//               while (n < 3)
+//                   WEFT_YIELD return n++;      // the next call continues after this line
+//           }
+//           return -1;                          // reached when the body is left, and from then on
+//       }
+//   };
 #pragma once
 
 namespace weft {
@@ -83,6 +83,7 @@ public:
     explicit reentry(stackless& c) noexcept : point_(c.point_) {}
     explicit reentry(stackless* c) noexcept : point_(c->point_) {}
     reentry(const reentry&) = delete;
+    reentry& operator=(const reentry&) = delete;
     ~reentry() {
         if (!suspended_) point_ = done_point;  // I1
     }
