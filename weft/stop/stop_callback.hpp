@@ -1,13 +1,13 @@
 // stop_callback<F>: runs a function when a stop is requested.
 //
-// Interface and guarantees are those of std::stop_callback; the function may take the reason. The
-// function runs at most once: on the thread that requests the stop, or in the constructor if a stop
-// is requested already. After the destructor the function neither runs nor will run: the destructor
-// waits while another thread runs the function, and does not wait if the function itself calls the
-// destructor. Nothing is allocated: the function is stored in the callback, and the callback is in
-// the frame of the waiter.
+// Design: interface and guarantees are those of std::stop_callback; the function may take the
+// reason. The function runs at most once: on the thread that requests the stop, or in the
+// constructor if a stop is requested already. After the destructor the function neither runs nor
+// will run: the destructor waits while another thread runs the function, and does not wait if the
+// function itself calls the destructor. Nothing is allocated: the function is stored in the
+// callback, and the callback is in the frame of the waiter.
 //
-// The function must not throw and must not suspend.
+// Limits: the function must not throw and must not suspend.
 //
 //   weft::stop_callback wake(token, [&](weft::stop_reason) { event.set(); });
 #pragma once
@@ -35,6 +35,9 @@ public:
         : detail::stop_node(call), f_(std::forward<G>(f)) {
         attach(token);
     }
+    stop_callback(const stop_callback&) = delete;
+    stop_callback& operator=(const stop_callback&) = delete;
+    // Waits while another thread runs the function.
     ~stop_callback() { detach(); }
 
 private:

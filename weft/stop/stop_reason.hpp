@@ -1,4 +1,8 @@
-// stop_reason: why a stop was requested. The first request decides, and its reason stays.
+// stop_reason: why a stop was requested.
+//
+// Design: the first request decides, and its reason stays.
+//
+// Limits: a reason is one of a fixed set, and has no text.
 //
 //   bool is_late(weft::stop_token t) { return t.reason() == weft::stop_reason::deadline; }
 #pragma once

@@ -1,7 +1,10 @@
 // stop_root: a stop_source without a parent, at half the size.
 //
-// For objects of which there are many, such as fibers, and which are stopped individually, never
-// through a parent. All that stop_source.hpp says of requests, tokens and callbacks holds.
+// Design: for objects of which there are many, such as fibers, and which are stopped individually,
+// never through a parent. All that stop_source.hpp says of requests, tokens and callbacks holds.
+//
+// Limits: it is pinned, and outlives its tokens and callbacks. A callback neither throws nor
+// suspends.
 //
 //   weft::stop_root r;
 //   weft::stop_callback note(r.get_token(), [](weft::stop_reason) { ... });

@@ -1,7 +1,9 @@
 // stop_token: shows an agent whether a stop is requested, and why.
 //
-// Design: a token is a pointer to a stop_source. Copies are free and are not counted, so a token
-// must not outlive the source. A default-constructed token can never be stopped.
+// Design: a token is a pointer to a stop_source. A default-constructed token can never be stopped.
+//
+// Limits: copies are free and are not counted, so a token must not outlive the source. A loop that
+// only asks is not woken by a stop: a wait is, and a stop_callback.
 //
 //   while (!token.stop_requested()) work();
 #pragma once
