@@ -1,8 +1,10 @@
 // auto_reset_event: an event that lets one waiter through for each set().
 //
-// set() lets the waiter through that has waited longest; without a waiter, the next call that waits
-// passes. Two calls of set() with no wait in between let one waiter through, and that waiter sees
-// what was written before either call.
+// Design: set() lets the waiter through that has waited longest; without a waiter, the next call
+// that waits passes.
+//
+// Limits: two calls of set() with no wait in between let one waiter through, and that waiter sees
+// what was written before either call. The event outlives its waiters.
 //
 //   weft::auto_reset_event work;
 //   for (;;) { work.wait(); drain(queue); }      // one consumer

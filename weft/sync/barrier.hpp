@@ -1,8 +1,11 @@
 // barrier: a reusable phase barrier: no waiter continues until all expected arrivals have come. As
 // std's, for fibers, coroutines and threads.
 //
-// The last caller to arrive runs the completion function within its own call, and then wakes all
-// waiters. A caller that is stopped while it waits has still arrived.
+// Design: the last caller to arrive runs the completion function within its own call, and then
+// wakes all waiters.
+//
+// Limits: a caller that is stopped while it waits has still arrived. More arrivals than are
+// expected abort. The barrier outlives its waiters.
 //
 //   weft::barrier b(3, []() noexcept { swap(front, back); });
 //   for (;;) { work(); b.arrive_and_wait(); }

@@ -7,13 +7,13 @@
 //      ring of 4:   [5 6 7 8]   next: 9
 //      receiver a at 9: waits      b at 6: gets 6      c at 2: lagged, missed 3, continues with 5
 //
+// Limits: each receiver gets a copy of an item; no lock is held while the item is copied. One flow
+// uses a receiver.
+//
 //   weft::broadcast<tick> ticks(64);
 //   weft::broadcast<tick>::receiver mine(ticks);     // one per listener; destroyed before ticks
 //   ticks.send(t).value();
 //   while (auto t = mine.recv()) show(*t);
-//
-// Each receiver gets a copy of an item; no lock is held while the item is copied. One flow uses a
-// receiver.
 //
 // Model: none, what changes, changes under the lock of its atomic_wait_queue, which has one.
 #pragma once
@@ -119,6 +119,8 @@ public:
     explicit broadcast(std::size_t capacity,
                        std::source_location caller = std::source_location::current())
         : core_(capacity, caller) {}
+    broadcast(const broadcast&) = delete;
+    broadcast& operator=(const broadcast&) = delete;
 
     // Never waits. Error: errc::closed. Throws bad_alloc.
     result<void> send(T item) {

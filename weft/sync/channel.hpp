@@ -12,6 +12,9 @@
 //   received no item. The item of a sender that gives up stays in the send operation until the
 //   operation is destroyed.
 //
+// Limits: the channel outlives the waits for it. A sender does not learn whether an item in the
+// channel is ever received.
+//
 //   weft::channel<order> orders(64);
 //   orders.send(std::move(o)).value();               // a producer
 //   orders.close();
@@ -171,6 +174,8 @@ public:
 
     // Throws bad_alloc, also if no memory could ever hold `capacity` items.
     explicit channel(std::size_t capacity = 0) : core_(detail::item_type_of<T>, capacity) {}
+    channel(const channel&) = delete;
+    channel& operator=(const channel&) = delete;
 
     // Errors: errc::closed; operation_canceled when stopped; timed_out.
     result<void> send(T item) {

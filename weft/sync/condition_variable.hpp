@@ -6,16 +6,15 @@
 // No waiter wakes without a notification, a deadline or a stop, but the condition may have changed
 // again before the waiter has the mutex: use a predicate.
 //
+// Limits: if the frame of a notified waiter is destroyed before the waiter has the mutex, the
+// notification goes to the next waiter. The condition_variable must therefore exist until no waiter
+// waits for the mutex either. For another lock than a std::unique_lock<weft::mutex> there is
+// condition_variable_any.
+//
 //   std::unique_lock lock(m);
 //   changed.wait(lock, [&] { return !queue.empty(); });
 //
 //   while (queue.empty()) co_await changed.async_wait(lock);    // in a coroutine
-//
-// If the frame of a notified waiter is destroyed before the waiter has the mutex, the notification
-// goes to the next waiter. The condition_variable must therefore exist until no waiter waits for
-// the mutex either.
-//
-// For another lock than a std::unique_lock<weft::mutex> there is condition_variable_any.
 //
 // Model: test/model/condition_variable_test.cpp
 #pragma once

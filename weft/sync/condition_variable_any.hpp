@@ -5,11 +5,6 @@
 // std::shared_lock, a std::unique_lock of another mutex, a lock of your own. A coroutine waits with
 // a lock that it can await: std::unique_lock and std::shared_lock of weft's mutexes.
 //
-//   std::shared_lock reads(m);                          // m is a weft::shared_mutex
-//   changed.wait(reads, [&] { return is_ready; });
-//
-//   while (!is_ready) co_await changed.async_wait(reads);      // in a coroutine
-//
 // A wait ends with the lock held, also by a stop. A fiber or task that is killed in a wait leaves
 // the lock unlocked: wait with an object that knows whether it owns its mutex, as std's locks do,
 // and not with a mutex. The condition_variable_any exists until no waiter waits for its lock.
@@ -18,6 +13,11 @@
 // wait ends with that exception, and without the lock. A lock that blocks the thread, such as that
 // of a std::mutex, does so in a fiber too. A recursive_mutex is unlocked once: a wait with a
 // greater depth lets no other agent in.
+//
+//   std::shared_lock reads(m);                          // m is a weft::shared_mutex
+//   changed.wait(reads, [&] { return is_ready; });
+//
+//   while (!is_ready) co_await changed.async_wait(reads);      // in a coroutine
 //
 // Model: test/model/condition_variable_test.cpp
 #pragma once

@@ -1,8 +1,10 @@
 // counting_semaphore, binary_semaphore: limits the count of callers that go on at a time. As std's,
 // for fibers, coroutines and threads.
 //
-// A released permit goes to the waiter that has waited longest. A release() above the maximum
-// aborts the program.
+// Design: a released permit goes to the waiter that has waited longest.
+//
+// Limits: a release() above the maximum aborts the program. A permit has no owner: any agent may
+// release it. The semaphore outlives its waiters.
 //
 //   weft::counting_semaphore<> connections(8);
 //   connections.acquire();

@@ -1,5 +1,10 @@
 // latch: a count that falls to zero once. As std's, for fibers, coroutines and threads.
 //
+// Design: a count, and a queue of waiters that are all woken when it is zero.
+//
+// Limits: the count never grows, so a latch is used once: wait_group and barrier are used again. A
+// count below zero aborts. The latch outlives its waiters.
+//
 //   weft::latch all_up(3);
 //   all_up.count_down();          // three times, from any flow or thread
 //   all_up.wait();

@@ -1,8 +1,11 @@
 // manual_reset_event: an event that lets every waiter through from set() until reset().
 //
-// set() wakes all waiters; a wait on a set event passes at once. A waiter that set() lets through
-// sees what was written before that set(), also if the event was set already. A waiter that set()
-// has woken passes, even if reset() follows before the waiter runs.
+// Design: set() wakes all waiters; a wait on a set event passes at once. A waiter that set() lets
+// through sees what was written before that set(), also if the event was set already. A waiter that
+// set() has woken passes, even if reset() follows before the waiter runs.
+//
+// Limits: the event does not count: a set() of a set event changes nothing. It outlives its
+// waiters.
 //
 //   weft::manual_reset_event ready;
 //   ready.wait();                     // a fiber is suspended, a thread blocks

@@ -13,13 +13,13 @@
 // A fiber or task that ends while it owns a mutex aborts the program too. Coroutines that user code
 // resumes may lock a mutex side by side; their owner is unknown and not checked (lock_owner.hpp).
 //
+// Limits: try_lock() never suspends. A fiber that calls try_lock() in a loop keeps its thread, and
+// an owner that needs that thread never reaches its unlock: use lock(), or yield between two
+// attempts. A debug build reports a fiber that fails very often in one iteration of its loop.
+//
 // Works with std::lock_guard, unique_lock and scoped_lock; a coroutine writes
 //
 //   const auto held = co_await m.async_scoped_lock();     // a std::unique_lock
-//
-// Limit: try_lock() never suspends. A fiber that calls try_lock() in a loop keeps its thread, and
-// an owner that needs that thread never reaches its unlock: use lock(), or yield between two
-// attempts. A debug build reports a fiber that fails very often in one iteration of its loop.
 //
 // Model: test/model/locks_test.cpp
 #pragma once
@@ -84,6 +84,7 @@ public:
     constexpr mutex() noexcept : queue_(0) {}
     mutex(const mutex&) = delete;
     mutex& operator=(const mutex&) = delete;
+    // Aborts if the mutex is held.
     ~mutex() {
         if (const auto held = queue_.load()) [[unlikely]]
             detail::fail_not_owner("a mutex is destroyed", detail::lock_owner_here(),

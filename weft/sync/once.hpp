@@ -1,8 +1,12 @@
 // once_flag, call_once: the first caller runs a function; the other callers wait until the function
 // has returned. As std's, for fibers, coroutines and threads.
 //
-// If the function throws, the exception goes to the caller that ran it, and the first waiter runs
-// the function again.
+// Design: one caller at a time has the turn to run the function, until one succeeds. If the
+// function throws, the exception goes to the caller that ran it, and the first waiter runs the
+// function again.
+//
+// Limits: the flag is not reset, and outlives its waiters. A function that calls call_once with its
+// own flag waits for itself.
 //
 //   weft::once_flag loaded;
 //   weft::call_once(loaded, [&] { table = load(); });
@@ -89,6 +93,7 @@ public:
     explicit once_guard(once_flag& entered) noexcept : flag_(entered) {}
     once_guard(const once_guard&) = delete;
     once_guard& operator=(const once_guard&) = delete;
+    // Ends the turn.
     ~once_guard() { flag_.leave(committed_, unknown_caller); }
 
     void commit() noexcept { committed_ = true; }

@@ -1,7 +1,11 @@
 // oneshot<T>: a channel for one item: an answer.
 //
-// The first item closes the channel. Allocates nothing. A second send() returns errc::closed.
-// recv() returns errc::closed after the item was received, or if close() came in place of an item.
+// Design: the first item closes the channel. Allocates nothing. A second send() returns
+// errc::closed. recv() returns errc::closed after the item was received, or if close() came in
+// place of an item.
+//
+// Limits: it is used for one item, and outlives the waits for it. T's move constructor does not
+// throw.
 //
 //   weft::oneshot<reply> answer;
 //   ask(q, answer);                                  // elsewhere: answer.send(r)
@@ -21,6 +25,8 @@ public:
     using value_type = T;
 
     oneshot() noexcept : core_(detail::item_type_of<T>, 1, &room_) {}
+    oneshot(const oneshot&) = delete;
+    oneshot& operator=(const oneshot&) = delete;
 
     // Never waits. Error: errc::closed; the item is then unchanged.
     result<void> send(T&& item) noexcept {

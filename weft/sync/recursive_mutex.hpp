@@ -1,9 +1,10 @@
 // recursive_mutex: a mutex that its owner may lock again. As std::recursive_timed_mutex.
 //
-// An adapter: a depth count beside weft::mutex, for code that needs recursion. Only agents that can
-// be distinguished may use it: fibers, threads, and tasks that were spawned or are awaited. A
-// coroutine that user code resumes may run beside another one (lock_owner.hpp): a co_await of the
-// lock in such a coroutine aborts.
+// Design: an adapter: a depth count beside weft::mutex, for code that needs recursion.
+//
+// Limits: only agents that can be distinguished may use it: fibers, threads, and tasks that were
+// spawned or are awaited. A coroutine that user code resumes may run beside another one
+// (lock_owner.hpp): a co_await of the lock in such a coroutine aborts.
 //
 //   weft::recursive_mutex m;
 //   const std::lock_guard outer(m);
@@ -42,6 +43,10 @@ private:
 
 class recursive_mutex {
 public:
+    recursive_mutex() noexcept = default;
+    recursive_mutex(const recursive_mutex&) = delete;
+    recursive_mutex& operator=(const recursive_mutex&) = delete;
+
     // Throws stopped.
     void lock(std::source_location caller = std::source_location::current()) {
         if (!try_lock(caller)) await(async_lock(caller), caller);

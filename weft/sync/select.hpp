@@ -1,5 +1,10 @@
 // select: waits for the first of several events, and lets exactly that one happen.
 //
+// Design: if several cases can happen, one of them is chosen at random. The function of the case
+// runs in the caller's turn, after the select has left the queues of all channels. The index of the
+// case is returned, or select_none if no case can happen any more because all cases are of channels
+// that are closed.
+//
 // - on_recv(channel, f): an item is received; runs f(item). Cannot happen after the channel is
 //   closed and empty.
 // - on_send(channel, item, f): the item is sent; runs f(). Cannot happen after the channel is
@@ -11,18 +16,13 @@
 // - on_stop(f): a stop was requested. Without on_stop, a select throws stopped.
 // - otherwise(f): no other case can happen at once. With otherwise, a select never waits.
 //
-// If several cases can happen, one of them is chosen at random. The function of the case runs in
-// the caller's turn, after the select has left the queues of all channels. The index of the case is
-// returned, or select_none if no case can happen any more because all cases are of channels that
-// are closed.
+// Limits: at most 64 cases of channels. Several cases may have the same channel, or the same
+// descriptor, but not the same future.
 //
 //   weft::select(weft::on_recv(orders, [&](order o) { book.apply(o); }),
 //                weft::on_closed(orders, [&] { run = false; }),
 //                weft::on_timeout(100ms, [&] { book.flush(); }));
 //   std::size_t which = co_await weft::async_select(weft::on_recv(orders, on_order));
-//
-// Limits: at most 64 cases of channels. Several cases may have the same channel, or the same
-// descriptor, but not the same future.
 #pragma once
 
 #include <array>

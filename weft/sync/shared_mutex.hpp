@@ -8,8 +8,10 @@
 //      queue:  R R | W | R R R | W       each group at once, when the group before it has left
 //
 // The writer is known as the owner of a weft::mutex is: an unlock by another agent, a second lock
-// by the writer, or the end of a writer that owns the lock, aborts the program. Of the readers only
-// the count is known.
+// by the writer, or the end of a writer that owns the lock, aborts the program.
+//
+// Limits: of the readers only the count is known. A reader that locks once more waits for ever
+// where a writer is queued in between.
 //
 // Works with std::unique_lock and std::shared_lock, which are also the results of
 //
@@ -88,6 +90,7 @@ public:
     constexpr shared_mutex() noexcept : queue_(0) {}
     shared_mutex(const shared_mutex&) = delete;
     shared_mutex& operator=(const shared_mutex&) = delete;
+    // Aborts if the shared_mutex is held.
     ~shared_mutex() {
         if (const auto held = queue_.load()) [[unlikely]]
             fail_held(held);

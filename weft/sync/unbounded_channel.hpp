@@ -1,8 +1,11 @@
 // unbounded_channel<T>: a channel whose senders never wait.
 //
-// For events whose senders must not be delayed. A bounded channel delays a fast sender; an
+// Design: for events whose senders must not be delayed. A bounded channel delays a fast sender; an
 // unbounded channel uses memory: the ring doubles when it is full, and never shrinks. Otherwise as
 // channel<T>.
+//
+// Limits: nothing but memory bounds the channel: send() throws bad_alloc. The channel outlives the
+// waits for it.
 //
 //   weft::unbounded_channel<event> events;
 //   events.send(e).value();                         // from any thread; the only error is closed
@@ -25,6 +28,8 @@ public:
 
     // Throws bad_alloc.
     unbounded_channel() : core_(detail::item_type_of<T>, first_capacity) {}
+    unbounded_channel(const unbounded_channel&) = delete;
+    unbounded_channel& operator=(const unbounded_channel&) = delete;
 
     // Never waits. Throws bad_alloc; the item is then unchanged.
     result<void> send(T&& item) {

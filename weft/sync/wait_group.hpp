@@ -1,5 +1,10 @@
-// wait_group: waits until all counted work is done, as in Go. A latch counts down once; the count
-// of a wait_group may also grow during a wait, and the wait_group can be used again.
+// wait_group: waits until all counted work is done, as in Go.
+//
+// Design: a latch counts down once; the count of a wait_group may also grow during a wait, and the
+// wait_group can be used again.
+//
+// Limits: add() is called before the counted work starts, and from zero only when all earlier waits
+// have returned. A count below zero aborts. The wait_group outlives its waiters.
 //
 //   weft::wait_group g;
 //   for (auto& job : jobs) { g.add(); weft::spawn([&] { job(); g.done(); }).detach(); }
