@@ -1,22 +1,24 @@
 // async_generator<T>: a coroutine that yields one T after the other and may await in between.
 //
-//   weft::async_generator<line> lines(stream& s) {
-//       while (auto l = co_await s.async_read_line()) co_yield *l;
-//   }
-//   auto g = lines(s);
-//   for (auto it = co_await g.begin(); it != g.end(); co_await ++it) use(*it);
-//   while (line* l = co_await g.next()) use(*l);            // the same, shorter
-//
 // Design: the body runs in the flow of the awaiter of the next element: in the awaiter's turn, on
 // the awaiter's executor. When the body yields, the awaiter resumes, without a queue in between and
 // without the stack growing. A stop or a deadline of the awaiter therefore ends a wait of the body.
 // An exception of the body, and weft::stopped, come out of begin(), ++ or next(); the range is then
 // at its end.
 //
-// A yielded element is a reference into the frame, valid until the next ++. At most one awaiter at
-// a time waits for the next element. Destroying the generator destroys the frame, whatever the body
-// waits for. T may be a reference, move-only, or without a default constructor. An empty generator
-// (default-constructed, or moved from) has no elements: a request for one aborts, as for generator.
+// Destroying the generator destroys the frame, whatever the body waits for. T may be a reference,
+// move-only, or without a default constructor.
+//
+// Limits: at most one awaiter at a time waits for the next element. A yielded element is a
+// reference into the frame, valid until the next ++. An empty generator (default-constructed, or
+// moved from) has no elements: a request for one aborts, as for generator.
+//
+//   weft::async_generator<line> lines(stream& s) {
+//       while (auto l = co_await s.async_read_line()) co_yield *l;
+//   }
+//   auto g = lines(s);
+//   for (auto it = co_await g.begin(); it != g.end(); co_await ++it) use(*it);
+//   while (line* l = co_await g.next()) use(*l);            // the same, shorter
 #pragma once
 
 #include <coroutine>
@@ -177,6 +179,7 @@ public:
         async_generator(std::move(other)).swap(*this);
         return *this;
     }
+    // Destroys the frame, whatever the body waits for.
     ~async_generator() {
         if (frame_) frame_.destroy();
     }

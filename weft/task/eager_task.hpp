@@ -1,16 +1,17 @@
 // eager_task<T>: a task that starts within the call that makes it, and is awaited later.
 //
-//   weft::eager_task<bytes> ahead = read_ahead(file);     // the request is on its way
-//   prepare();
-//   bytes b = co_await ahead;
-//
 // Design: an eager_task is a flow of its own, whose first turn is the call itself. The task then
 // runs on the caller's executor, whether it is awaited or not. The first awaiter gets the result; a
 // stop of the awaiter is forwarded to the task. An exception is kept for the awaiter.
 //
-// Destroying an eager_task that has not ended destroys the frame; only the thread of the task's
-// executor may do so. Within the task's own body, which is running then, the destruction requests a
-// stop and lets the body run to its end. To let a task end by itself, spawn it into a nursery.
+// Limits: destroying an eager_task that has not ended destroys the frame; only the thread of the
+// task's executor may do so. Within the task's own body, which is running then, the destruction
+// requests a stop and lets the body run to its end. To let a task end by itself, spawn it into a
+// nursery.
+//
+//   weft::eager_task<bytes> ahead = read_ahead(file);     // the request is on its way
+//   prepare();
+//   bytes b = co_await ahead;
 #pragma once
 
 #include <optional>
@@ -40,6 +41,7 @@ public:
         }
         return *this;
     }
+    // Destroys the frame, or within the body requests a stop. Aborts on another executor.
     ~eager_task() { end(); }
 
     explicit operator bool() const noexcept { return static_cast<bool>(run_); }

@@ -1,5 +1,9 @@
 // elements_of: lets a generator yield the elements of another generator, or of any range.
 //
+// Design: a type of its own marks the range, as std::ranges::elements_of of C++23 does.
+//
+// Limits: it has a reference: a temporary range lives to the end of the co_yield.
+//
 //   weft::generator<int> all_of(weft::generator<int> inner) {
 //       co_yield weft::elements_of(std::move(inner));
 //   }

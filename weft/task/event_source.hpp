@@ -1,20 +1,22 @@
 // event_source<T>: an external event, and all its waiters.
 //
-//   weft::event_source<reading> sensor;
-//   on_interrupt([&] { sensor.set(read()); });          // any thread
-//   reading r = co_await sensor.next();                 // in a coroutine
-//   reading s = weft::await(sensor.next());             // in a fiber, on a thread
-//
 // Design: the source does not remember past events. next() waits for the first set() after it; each
 // set() gives its value to all waiters that are queued then, in FIFO order. Any number of agents
-// may wait, any number of times. T is copied for each waiter but the last, which gets the value
-// itself. T is void if an event carries no value.
+// may wait, any number of times. T is void if an event carries no value.
 //
 // latest() also takes a value that was set while no waiter was queued, if latest() has not taken it
 // yet: of several, the last. A consumer that must not miss a value needs a channel.
 //
 // The operation of next() may be a temporary in the co_await or have a name; it sees the events
-// from its await on. A source outlives its waiters.
+// from its await on.
+//
+// Limits: a source outlives its waiters. T is copied for each waiter but the last, which gets the
+// value itself.
+//
+//   weft::event_source<reading> sensor;
+//   on_interrupt([&] { sensor.set(read()); });          // any thread
+//   reading r = co_await sensor.next();                 // in a coroutine
+//   reading s = weft::await(sensor.next());             // in a fiber, on a thread
 #pragma once
 
 #include <concepts>

@@ -1,9 +1,19 @@
 // generator<Ref>: a C++20 coroutine that is a range and computes each element on demand.
 //
-// Shaped like C++23's std::generator: an input range and a view, to be consumed once, by a
+// Design: shaped like C++23's std::generator: an input range and a view, to be consumed once, by a
 // range-for or a pipeline. generator<T> yields T's that may be moved from, generator<T&> and
 // generator<const T&> references; generator<Ref, Val> names the value type of a Ref that is a
 // proxy.
+//
+// An element of a nested generator costs the same at any depth. An exception of the body comes out
+// of begin() or ++; an exception of an inner generator comes out of the co_yield first. Destroying
+// a generator destroys its frame and the frames nested in it, innermost first, and takes stack in
+// proportion to their number.
+//
+// Limits: a yielded element is a reference into the frame, valid until the next ++. begin() is
+// called once, on a generator that is not empty, and a generator that is passed to elements_of has
+// not begun; both are checked. A generator cannot co_await. Frames come from a per-thread cache;
+// std::allocator_arg works as for task, and Alloc is the allocator of calls that pass none.
 //
 //   weft::generator<int> count(int from) { for (;;) co_yield from++; }
 //   for (int n : count(1) | std::views::take(3)) use(n);         // 1 2 3
@@ -13,16 +23,6 @@
 //       co_yield n;
 //       if (n.right) co_yield weft::elements_of(in_order(*n.right));
 //   }
-//
-// An element of a nested generator costs the same at any depth. An exception of the body comes out
-// of begin() or ++; an exception of an inner generator comes out of the co_yield first. A yielded
-// element is a reference into the frame, valid until the next ++. Destroying a generator destroys
-// its frame and the frames nested in it, innermost first, and takes stack in proportion to their
-// number.
-//
-// Rules, checked: begin() is called once, on a generator that is not empty; a generator that is
-// passed to elements_of has not begun. A generator cannot co_await. Frames come from a per-thread
-// cache; std::allocator_arg works as for task, and Alloc is the allocator of calls that pass none.
 #pragma once
 
 #include <coroutine>
@@ -87,6 +87,7 @@ public:
         generator(std::move(other)).swap(*this);
         return *this;
     }
+    // Destroys the frame, and the frames that are nested in it.
     ~generator() {
         if (frame_) frame_.destroy();
     }

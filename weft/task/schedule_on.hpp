@@ -1,8 +1,8 @@
 // schedule_on, resume_on: choose the executor that a task runs on.
 //
-// schedule_on(executor, task) runs the task on that executor, as a flow of its own; the awaiter
-// resumes on its own executor. A stop of the awaiter is forwarded to the task; the await returns
-// when the task is done. A pool may be given in place of the executor.
+// Design: schedule_on(executor, task) runs the task on that executor, as a flow of its own; the
+// awaiter resumes on its own executor. A stop of the awaiter is forwarded to the task; the await
+// returns when the task is done. A pool may be given in place of the executor.
 //
 // co_await resume_on(executor) resumes the coroutine on that executor. The whole awaiter chain
 // migrates with the coroutine, up to the task that was spawned, or awaited by a fiber or a thread.
@@ -10,13 +10,12 @@
 // fiber, the thread or the scope that waits for the chain stays on its executor. resume_on is not a
 // wait, so a stop does not end the task in it.
 //
-// Destroying a frame that is posted to an executor cancels the post; only the thread that runs the
-// executor may do so, or any thread while none runs it. Destroying a frame that is posted to a pool
-// aborts: any worker may run the frame at any time, so a cancellation would race.
-//
-// A loop that ends while a flow of it waits for a task on another executor requests a stop of that
-// task and waits for the task's end, for at most a second. A task that has not ended by then aborts
-// the program.
+// Limits: destroying a frame that is posted to an executor cancels the post; only the thread that
+// runs the executor may do so, or any thread while none runs it. Destroying a frame that is posted
+// to a pool aborts: any worker may run the frame at any time, so a cancellation would race. A loop
+// that ends while a flow of it waits for a task on another executor requests a stop of that task
+// and waits for the task's end, for at most a second. A task that has not ended by then aborts the
+// program.
 //
 //   bytes b = co_await weft::schedule_on(pool, compress(text));
 //   co_await weft::resume_on(loop);
@@ -91,6 +90,7 @@ public:
         : there_(&there), caller_(caller) {}
     // Only before the await.
     resume_on(resume_on&& other) noexcept : there_(other.there_), caller_(other.caller_) {}
+    // Cancels the post, on the thread that runs the executor. Aborts if a pool has the post.
     ~resume_on() {
         if (under_way_) take_back();
     }

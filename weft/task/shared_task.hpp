@@ -1,9 +1,5 @@
 // shared_task<T>: a task whose result any number of agents may await, on any threads.
 //
-//   weft::shared_task<config> load() { co_return co_await read("weft.conf"); }
-//   weft::shared_task<config> c = load();       // nothing runs yet
-//   const config& x = co_await c;               // the first await starts the task, on its executor
-//
 // Design: a shared_task is a flow of its own that starts once, with a queue of the waiters for its
 // end. Copies are handles of the same task; the result lives as long as one of the handles.
 // co_await of a named handle gives a reference to the result, co_await of a temporary handle a
@@ -12,9 +8,13 @@
 // A stop of an awaiter ends that awaiter's wait and not the task; request_stop() stops the task. A
 // task that has started runs to its end, even if the last handle is gone.
 //
-// Limit: the task runs on the executor of the awaiter that starts it. If that executor is a plain
+// Limits: the task runs on the executor of the awaiter that starts it. If that executor is a plain
 // thread that ends before the task, the task stays unfinished and all other waiters wait forever. A
 // task that several threads await is therefore started on a loop, for example by schedule_on.
+//
+//   weft::shared_task<config> load() { co_return co_await read("weft.conf"); }
+//   weft::shared_task<config> c = load();       // nothing runs yet
+//   const config& x = co_await c;               // the first await starts the task, on its executor
 //
 // Model: test/model/shared_task_test.cpp
 #pragma once
@@ -78,6 +78,7 @@ public:
     template <class... Args>
     explicit owning_awaiter(Args&&... args) : op_(std::forward<Args>(args)...), awaiter_(op_) {}
     owning_awaiter(const owning_awaiter&) = delete;
+    owning_awaiter& operator=(const owning_awaiter&) = delete;
     bool await_ready() { return awaiter_.await_ready(); }
     bool await_suspend(std::coroutine_handle<> h) { return awaiter_.await_suspend(h); }
     decltype(auto) await_resume() { return awaiter_.await_resume(); }

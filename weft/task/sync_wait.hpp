@@ -5,6 +5,9 @@
 // the caller then waits for the rest, if any. A stop of the caller is forwarded to the task, and
 // the caller still waits for the task's end.
 //
+// Limits: in the body of a C++20 coroutine neither can suspend, and the call ends the program:
+// write co_await there.
+//
 //   int n = weft::await(price("apple"));        // in a fiber
 //   int m = weft::sync_wait(price("apple"));    // on a thread
 #pragma once

@@ -6,28 +6,28 @@
 // complete immediately and however long the chain is. Destroying a task destroys its frame and
 // everything in the frame, which includes the tasks that it awaits, innermost first.
 //
+// T may be void, a reference, move-only, without a default constructor, over-aligned. Any awaitable
+// can be awaited in a task, and a task can be awaited in any coroutine. An event resumes the task
+// by the handle that the event's await_suspend received.
+//
+// Frames come from a per-thread cache (base/detail/block_cache.hpp); a coroutine whose first
+// parameters are (std::allocator_arg, a) takes its frame from `a`. Destroying a chain of suspended
+// tasks takes stack in proportion to its length. A kill of the fiber on whose stack a body runs
+// unwinds the body: the body's objects are destroyed, and the task never ends.
+//
+// Limits: a task is awaited once and started once, and never when empty; that is checked. A task
+// may be awaited after start(); the awaiter then waits for the rest. What is not checked: a task is
+// not destroyed while it runs, and start(), the await and the resumption by events do not race each
+// other. Pass parameters by value: values are stored in the frame; the targets of references and a
+// lambda's captures are not. Give a constructor to a type that is built inside a co_await: GCC 12
+// destroys the parts of an aggregate twice.
+//
 //   weft::task<int> length(std::string s) { co_return static_cast<int>(s.size()); }
 //   weft::task<> main_task() { int n = co_await length("abc"); }
 //
 //   weft::task<> t = main_task();
 //   t.start();                        // runs the task until it ends, or has to wait
 //   if (t.done()) t.get();            // the result, or the exception
-//
-// T may be void, a reference, move-only, without a default constructor, over-aligned. Any awaitable
-// can be awaited in a task, and a task can be awaited in any coroutine. An event resumes the task
-// by the handle that the event's await_suspend received.
-//
-// Rules, checked: a task is awaited once and started once, and never when empty. A task may be
-// awaited after start(); the awaiter then waits for the rest. Rules, not checked: a task is not
-// destroyed while it runs, and start(), the await and the resumption by events do not race each
-// other. Pass parameters by value: values are stored in the frame; the targets of references and a
-// lambda's captures are not. Give a constructor to a type that is built inside a co_await: GCC 12
-// destroys the parts of an aggregate twice.
-//
-// Frames come from a per-thread cache (base/detail/block_cache.hpp); a coroutine whose first
-// parameters are (std::allocator_arg, a) takes its frame from `a`. Destroying a chain of suspended
-// tasks takes stack in proportion to its length. A kill of the fiber on whose stack a body runs
-// unwinds the body: the body's objects are destroyed, and the task never ends.
 #pragma once
 
 #include <coroutine>

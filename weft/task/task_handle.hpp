@@ -1,13 +1,15 @@
 // task_handle<T>: gives the result of a task that was spawned into a nursery.
 //
+// Design: get() moves the result out, and a second get() aborts. An exception that left the task is
+// thrown by get(). If the task was stopped because a sibling failed, get() throws the sibling's
+// error.
+//
+// Limits: destroying a handle has no effect: the nursery waits for the task. A stop of the caller
+// of get() ends that wait, not the task.
+//
 //   weft::task_handle<bytes> x = nursery.spawn(fetch(a));    // or with {.name = "a", .on = pool}
 //   bytes b = x.get();                 // in a fiber, on a thread
 //   bytes c = co_await x.async_get();  // in a coroutine
-//
-// get() moves the result out, and a second get() aborts. An exception that left the task is thrown
-// by get(). If the task was stopped because a sibling failed, get() throws the sibling's error.
-// Destroying a handle has no effect: the nursery waits for the task. A stop of the caller of get()
-// ends that wait, not the task.
 #pragma once
 
 #include <source_location>

@@ -1,5 +1,9 @@
 // this_task: the id, the state and the stop of the task that runs here.
 //
+// Design: the functions ask the flow that runs, so that no handle has to be passed.
+//
+// Limits: a task that another task awaits in place counts as part of its awaiter.
+//
 //   bool is_to_end() { return weft::this_task::get_stop_token().stop_requested(); }
 #pragma once
 

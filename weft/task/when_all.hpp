@@ -1,20 +1,24 @@
 // when_all: awaits several awaitables at once, until all have ended.
 //
-//   auto [a, b] = co_await weft::when_all(price("apple"), channel.async_recv());
-//   std::vector<int> n = co_await weft::when_all(std::move(tasks));
-//
-// Each runs as a task of its own. The tasks start in order on the awaiter's executor, where none
-// runs in parallel with another; in a pool, they start on any of its threads. All run to their end,
-// even if one fails; then the first error is thrown unchanged. A named operation keeps all errors:
-//
-//   auto all = weft::when_all(a(), b());
-//   try { co_await all; } catch (...) { for (auto& e : all.errors()) log(e); }
+// Design: each runs as a task of its own. The tasks start in order on the awaiter's executor, where
+// none runs in parallel with another; in a pool, they start on any of its threads. All run to their
+// end, even if one fails; then the first error is thrown unchanged.
 //
 // The result is a tuple, or for a range a vector (for void: nothing). In a tuple, void becomes
 // std::monostate; a reference becomes a std::reference_wrapper. A stop of the awaiter is forwarded
 // to each task, and the await returns when all have ended; if all have a value in spite of the
-// stop, the values are the result. Of no argument, or of an empty range, the result is there at
-// once, and no wait begins.
+// stop, the values are the result.
+//
+// Limits: of no argument, or of an empty range, the result is there at once, and no wait begins. A
+// task that does not end when it is stopped holds the awaiter.
+//
+//   auto [a, b] = co_await weft::when_all(price("apple"), channel.async_recv());
+//   std::vector<int> n = co_await weft::when_all(std::move(tasks));
+//
+// A named operation keeps all errors:
+//
+//   auto all = weft::when_all(a(), b());
+//   try { co_await all; } catch (...) { for (auto& e : all.errors()) log(e); }
 #pragma once
 
 #include <limits>

@@ -1,17 +1,19 @@
 // when_all_ready: awaits several awaitables at once, until all have ended, and gives the outcome of
 // each.
 //
+// Design: the tasks start and end as in when_all, and none stops another. Where when_all throws the
+// first error, when_all_ready has an outcome for each task, in the order of the arguments: in a
+// tuple, or for a range in a vector. The failure of one task therefore does not lose the value of
+// another, and shows which task failed. A stop of the awaiter is forwarded to each task, and the
+// await returns when all have ended; only a stop that came before the tasks began is thrown.
+//
+// Limits: of no argument, or of an empty range, the result is there at once. A task that does not
+// end when it is stopped holds the awaiter.
+//
 //   auto [a, b] = co_await weft::when_all_ready(price("apple"), channel.async_recv());
 //   if (a.has_value()) use(a.value());
 //   else if (a.stopped()) log("stopped", a.reason());
 //   else std::rethrow_exception(a.exception());        // as a.value() does
-//
-// The tasks start and end as in when_all, and none stops another. Where when_all throws the first
-// error, when_all_ready has an outcome for each task, in the order of the arguments: in a tuple, or
-// for a range in a vector. The failure of one task therefore does not lose the value of another,
-// and shows which task failed. A stop of the awaiter is forwarded to each task, and the await
-// returns when all have ended; only a stop that came before the tasks began is thrown.
-// Of no argument, or of an empty range, the result is there at once.
 #pragma once
 
 #include <exception>

@@ -1,13 +1,15 @@
 // when_any, when_n: await several awaitables at once, until one, or n of them, have ended.
 //
+// Design: the other tasks, the losers, are then asked to stop, and have ended when the await
+// returns: everything that the losers held is released. Each is a task of its own, as in when_all.
+// A task that fails counts as ended: if a winner failed, its error is thrown.
+//
+// Limits: the outcome of a loser is lost. A loser that does not end when it is stopped holds the
+// awaiter.
+//
 //   auto first = co_await weft::when_any(from_cache(k), from_disk(k));   // a variant
 //   if (first.index == 0) use(std::get<0>(first.value));
 //   auto two = co_await weft::when_n(2, std::move(replicas));            // in the order of ending
-//
-// The other tasks, the losers, are then asked to stop, and have ended when the await returns:
-// everything that the losers held is released. Each is a task of its own, as in when_all. A task
-// that fails counts as ended: if a winner failed, its error is thrown. The outcome of a loser is
-// lost.
 #pragma once
 
 #include <array>

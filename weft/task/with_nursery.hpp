@@ -1,17 +1,18 @@
 // with_nursery: a nursery for the body of a coroutine.
 //
+// Design: the function's task is the block; the task's result is the result of the co_await. When
+// the block ends or fails, the remaining children are asked to stop and waited for; if the block
+// failed, its exception then leaves. If a child fails, the other children are stopped, each wait of
+// the block throws the child's error, all are waited for, and that error leaves. The rules are
+// those of a fiber's block, see nursery.hpp. The function is stored in the frame: a lambda may
+// capture anything.
+//
+// Limits: to wait for the children instead of stopping them: co_await n.async_join() at the block's
+// end.
+//
 //   co_await weft::with_nursery([&](weft::nursery& n) -> weft::task<> {
 //       while (auto peer = co_await listener.async_accept()) n.spawn(session(std::move(*peer)));
 //   });
-//
-// The function's task is the block; the task's result is the result of the co_await. When the block
-// ends or fails, the remaining children are asked to stop and waited for; if the block failed, its
-// exception then leaves. If a child fails, the other children are stopped, each wait of the block
-// throws the child's error, all are waited for, and that error leaves. The rules are those of a
-// fiber's block, see nursery.hpp. The function is stored in the frame: a lambda may capture
-// anything.
-//
-// To wait for the children instead of stopping them: co_await n.async_join() at the block's end.
 #pragma once
 
 #include <optional>
@@ -51,6 +52,7 @@ struct end_of_frame {
     nursery& of;
     explicit end_of_frame(nursery& n) noexcept : of(n) {}
     end_of_frame(const end_of_frame&) = delete;
+    end_of_frame& operator=(const end_of_frame&) = delete;
     ~end_of_frame() { of.kill_children(); }  // any are left only if a waiting frame is destroyed
 };
 

@@ -1,19 +1,21 @@
 // with_timeout: await something, but no longer than a time limit.
 //
-//   weft::result<reply> r = co_await weft::with_timeout(ask(db), 250ms);
-//   if (r.error() == std::errc::timed_out) ...
-//
-// The limit holds for every wait within the awaited object, however deep. A wait that is cut
-// short ends as by a stop, with the reason `deadline`, and destructors run; an operation that has
-// ended by itself wins. Nothing is left behind. An inner deadline cannot extend an outer deadline;
-// the expiry of an outer deadline is not turned into timed_out here.
+// Design: the limit holds for every wait within the awaited object, however deep. A wait that is
+// cut short ends as by a stop, with the reason `deadline`, and destructors run; an operation that
+// has ended by itself wins. Nothing is left behind.
 //
 // A duration begins when the result of with_timeout is awaited. The deadline is set on the
-// awaiter's flow while the object is awaited in place. A task that was started by start() runs
-// beside the rest of its flow: there the awaited object gets a flow of its own.
+// awaiter's flow while the object is awaited in place.
 //
 // The result is a weft::result<T>. If the awaited object itself gives a result<T>, that result is
 // passed on, not nested in another.
+//
+// Limits: an inner deadline cannot extend an outer deadline; the expiry of an outer deadline is not
+// turned into timed_out here. A task that was started by start() runs beside the rest of its flow:
+// there the awaited object gets a flow of its own.
+//
+//   weft::result<reply> r = co_await weft::with_timeout(ask(db), 250ms);
+//   if (r.error() == std::errc::timed_out) ...
 #pragma once
 
 #include <system_error>
