@@ -4,15 +4,15 @@
 // enlists the caller itself. Anything else is awaited by a small coroutine, which runs on the
 // caller's own thread, starts at once, and wakes the caller when it is done.
 //
-//   auto r = weft::await(channel.async_recv());       // in a fiber: suspends it alone
-//   int m = weft::sync_wait(some_task());             // on a thread: sleeps
-//
 // Both do what fits the place of the call: a fiber suspends, a thread sleeps. The name sync_wait
 // says that a thread was meant. In the body of a C++20 coroutine neither can suspend, and the call
 // ends the program: write co_await there.
 //
-// Limit: an awaited object that is not an operation can deliver a result aligned to a cache line at
-// most: the result passes through a coroutine frame, and compilers align frames for no more.
+// Limits: an awaited object that is not an operation can deliver a result aligned to a cache line
+// at most: the result passes through a coroutine frame, and compilers align frames for no more.
+//
+//   auto r = weft::await(channel.async_recv());       // in a fiber: suspends it alone
+//   int m = weft::sync_wait(some_task());             // on a thread: sleeps
 //
 // Model: test/model/await_test.cpp
 #pragma once
@@ -184,6 +184,7 @@ public:
         if (held_) flow_.raise_shield();
     }
     unwinding_shield(const unwinding_shield&) = delete;
+    unwinding_shield& operator=(const unwinding_shield&) = delete;
     ~unwinding_shield() {
         if (held_) flow_.lower_shield();
     }
@@ -291,6 +292,7 @@ public:
     explicit await_adapter(promise_type& p) noexcept
         : frame_(std::coroutine_handle<promise_type>::from_promise(p)) {}
     await_adapter(const await_adapter&) = delete;
+    await_adapter& operator=(const await_adapter&) = delete;
     ~await_adapter() { frame_.destroy(); }
 
     T wait(flow& f) {

@@ -1,6 +1,11 @@
 // awaitable: which types can be awaited, and which result the await has, for generic code.
 // callable_without_arguments: which types can be run, as the function of a fiber or of a post.
 //
+// Design: a type is asked for its awaiter as the compiler asks it: operator co_await, a member or
+// not, or the type itself.
+//
+// Limits: what only the await_transform of one coroutine type makes awaitable does not count.
+//
 //   template <weft::awaitable A> weft::await_result_t<A> run(A&& a);
 #pragma once
 

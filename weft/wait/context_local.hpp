@@ -8,16 +8,18 @@
 //      flow A: trace = 7 <--- user = "ann" <------ flow B, begun here
 //                    ^------------------ flow C, begun there: user = "bob"
 //
+// Without a binding, the value is the default that the context_local was made with. Reading is
+// linear in the number of bindings in force.
+//
+// Limits: a binding belongs to the flow that made it: it ends in that flow, in the reverse order of
+// creation. Outside any flow it belongs to the thread, and ends with the thread at the latest: a
+// static one ends with the main thread, before other statics do.
+//
 //   weft::context_local<std::string> user;        // usually at namespace scope
 //   {
 //       auto bound = user.bind("ann");
 //       weft::fiber f([&] { log(*user); });        // "ann", also after the scope has ended
 //   }
-//
-// Without a binding, the value is the default that the context_local was made with. Reading is
-// linear in the number of bindings in force. A binding belongs to the flow that made it: it ends in
-// that flow, in the reverse order of creation. Outside any flow it belongs to the thread, and ends
-// with the thread at the latest: a static one ends with the main thread, before other statics do.
 //
 // Model: test/model/context_local_test.cpp
 #pragma once
@@ -78,6 +80,7 @@ public:
     class [[nodiscard]] binding {
     public:
         binding(const binding&) = delete;
+        binding& operator=(const binding&) = delete;
         ~binding() {
             detail::context_node*& top = detail::context_here();
             WEFT_ASSERT_AT(&top == where_, "a binding ends in another flow", unknown_caller);

@@ -5,8 +5,13 @@
 // (sched/), a thread that waits in sync_wait, and those of tests; a program that has an event loop
 // of its own derives another.
 //
-// An executor has one thread at a time: two of its runnables never run at once. "On its own thread"
-// means that the call comes from something that the executor runs.
+// Limits: an executor has one thread at a time: two of its runnables never run at once. "On its own
+// thread" means that the call comes from something that the executor runs. It outlives the flows
+// whose home it is.
+//
+//   void finish(weft::executor& home, weft::runnable& turn) {
+//       home.post(turn);                 // from any thread; runs soon, and not within this call
+//   }
 #pragma once
 
 #include <cstddef>

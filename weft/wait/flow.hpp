@@ -9,10 +9,6 @@
 //      request_stop(reason), any thread          a post to `home`          on home's thread
 //      ------------------------> stop_source ----------------------> waiting->stop(...)
 //
-// Everything but `stop` belongs to the thread of `home`: nothing here is locked. A flow that can
-// migrate (a task, or a fiber made migratable) passes to another executor by migrate_to, and
-// belongs to the thread of that executor from then on.
-//
 // Invariants:
 // F1  `waiting` is the wait that the flow is suspended in, and null while it runs; where there are
 //     several (a fiber awaits a coroutine, which waits), it is the innermost, which leads to the
@@ -25,6 +21,12 @@
 //     either the visitor finds the new home, or the executor that takes the flow in finds the stop
 // F5  `visitors` counts the threads that have read `home` and may still use it; a move waits until
 //     the count is zero, so that the executor that was left may end then
+//
+// Limits: everything but `stop` belongs to the thread of `home`: nothing here is locked. A flow
+// that can migrate (a task, or a fiber made migratable) passes to another executor by migrate_to,
+// and belongs to the thread of that executor from then on.
+//
+//   if (weft::flow* f = weft::current_flow()) use(f->home);      // null: outside any flow
 //
 // Model: test/model/flow_test.cpp
 #pragma once
@@ -143,6 +145,7 @@ struct flow : detail::flow_hot, detail::list_node<>, detail::stop_message {
     explicit flow(const flow_kind& k) noexcept : flow_hot{&k} { turn.of = this; }
     flow(const flow&) = delete;
     flow& operator=(const flow&) = delete;
+    // Releases the bindings. Aborts if a coroutine that began in the flow waits.
     ~flow();
 
     // Called where the flow is started: the bindings in force there hold in it.

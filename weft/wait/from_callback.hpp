@@ -1,5 +1,15 @@
 // from_callback<T>: waits for a callback of foreign code, as straight-line code.
 //
+// Design: the completion is a counted handle of a block that outlives both sides, so the callback
+// may come from any thread, at any time: before the wait, after the waiter was stopped, twice, or
+// never. The first call wins and returns true; every other call returns false and does nothing. If
+// the last completion is destroyed and none was called, or T's constructor threw in the call that
+// won, the wait ends with errc::broken_promise. A stop ends it with operation_canceled, and so
+// does the deadline of a scope.
+//
+// Limits: the block is the one allocation; completing allocates nothing. A stop ends the wait and
+// not the foreign call.
+//
 //   weft::result<location> at = co_await weft::from_callback<location>([&](auto done) {
 //       sdk_locate_async(ip, [done](location l) { done(l); });
 //   });
@@ -8,16 +18,7 @@
 //
 //   void on_done(void* user, int answer) { weft::completion<int>::adopt(user)(answer); }
 //   auto answer = weft::await(weft::from_callback<int>(
-//       [&](auto done) { c_sdk_start(request, on_done, done.release()); }));
-//
-// Design: the completion is a counted handle of a block that outlives both sides, so the callback
-// may come from any thread, at any time: before the wait, after the waiter was stopped, twice, or
-// never. The first call wins and returns true; every other call returns false and does nothing. If
-// the last completion is destroyed and none was called, or T's constructor threw in the call that
-// won, the wait ends with errc::broken_promise. A stop ends it with operation_canceled, and so
-// does the deadline of a scope.
-//
-// The block is the one allocation; completing allocates nothing.
+//       [&](auto done) { c_sdk_start(query, on_done, done.release()); }));
 //
 // Model: test/model/from_callback_test.cpp
 #pragma once
@@ -171,6 +172,7 @@ public:
         std::swap(state_, other.state_);
         return *this;
     }
+    // The last one, if none was called, ends the wait with errc::broken_promise.
     ~completion() {
         if (state_ != nullptr) state_->drop_completion();
     }
@@ -206,6 +208,7 @@ public:
     explicit callback_operation(F&& f) : begin_(std::move(f)) {}
     // Only before the operation is awaited.
     callback_operation(callback_operation&& other) : begin_(std::move(other.begin_)) {}
+    // Releases the block, which the completions keep.
     ~callback_operation() {
         if (state_ != nullptr) state_->release();
     }

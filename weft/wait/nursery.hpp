@@ -1,12 +1,5 @@
 // nursery: a block of code that is not left before everything that was spawned in it has ended.
 //
-//   page build(url a, url b) {                       // in a fiber, or on a thread
-//       weft::nursery n;
-//       auto x = n.spawn([&] { return fetch(a); });  // a fiber: weft/fiber/nursery.hpp
-//       auto y = n.spawn(fetch_task(b));             // a task: weft/task/task_handle.hpp
-//       return render(x.get(), y.get());
-//   }
-//
 // Design: children have a place in the code, so none outlives what it refers to, and no error of a
 // child is lost. The block counts as one of them: the first that fails stops all the others, and
 // its error leaves the block; errors() has the rest. join() waits until all have ended by
@@ -19,12 +12,18 @@
 // - A block that fails stops the children, and its exception leaves.
 // - request_stop() asks the children alone.
 //
-// The block belongs to the flow that makes the nursery, and that flow also destroys it: a
-// destruction by another flow ends the program. A coroutine uses with_nursery instead, because a
-// destructor cannot co_await.
+// Limits: a loop that ends asks the children of its nurseries to stop, and waits for those on other
+// executors for a second at most. A child that has not ended by then ends the program. The block
+// belongs to the flow that makes the nursery, and that flow also destroys it: a destruction by
+// another flow ends the program. A coroutine uses with_nursery instead, because a destructor cannot
+// co_await.
 //
-// Limit: a loop that ends asks the children of its nurseries to stop, and waits for those on other
-// executors for a second at most. A child that has not ended by then ends the program.
+//   page build(url a, url b) {                       // in a fiber, or on a thread
+//       weft::nursery n;
+//       auto x = n.spawn([&] { return fetch(a); });  // a fiber: weft/fiber/nursery.hpp
+//       auto y = n.spawn(fetch_task(b));             // a task: weft/task/task_handle.hpp
+//       return render(x.get(), y.get());
+//   }
 #pragma once
 
 #include <cstddef>
@@ -55,6 +54,7 @@ public:
     explicit nursery(std::nullptr_t) noexcept : nursery(static_cast<flow*>(nullptr)) {}
     nursery(const nursery&) = delete;
     nursery& operator=(const nursery&) = delete;
+    // Requests a stop of the children, joins them, and throws the first error.
     ~nursery() noexcept(false);
 
     // What happens to x is defined beside its type: spawn_into(nursery&, x, caller), or with

@@ -1,6 +1,9 @@
 // operation: the contract of an object that can be awaited once, by a coroutine, a fiber or a
 // thread.
 //
+// Design: one definition serves three spellings: `co_await op` in any coroutine, weft::await(op) in
+// a fiber and weft::sync_wait(op) on a thread (await.hpp); and also x.lock() beside x.async_lock().
+//
 // An operation is lazy, made where it is used and awaited there; nothing happens before that:
 //
 //      bool ready()             completes without waiting if it can. Called first.
@@ -35,8 +38,20 @@
 //                               take() throws, and in a build without exceptions the wait is not
 //                               ended by a stop.
 //
-// One definition serves three spellings: `co_await op` in any coroutine, weft::await(op) in a fiber
-// and weft::sync_wait(op) on a thread (await.hpp); and also x.lock() beside x.async_lock().
+// Limits: an operation may be moved until it starts, borrows its arguments until it ends, and is
+// destroyed in the flow that started it. co_await finds an operation of another namespace than weft
+// where that namespace has weft's operator by a using-declaration.
+//
+//   namespace mine {
+//       struct seven {
+//           static constexpr bool reports_stop = false;
+//           bool ready() noexcept { return true; }
+//           bool start(weft::waiter&) noexcept { return false; }
+//           int take(const weft::waiter*, weft::wait_status) { return 7; }
+//       };
+//       using weft::operator co_await;
+//   }
+//   int n = co_await mine::seven{};
 #pragma once
 
 #include <concepts>

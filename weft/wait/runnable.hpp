@@ -7,8 +7,13 @@
 //      handle ---> +0 | resume  |   called as resume(frame)     the layout of GCC, Clang and MSVC;
 //                  +8 | destroy |   called as destroy(frame)    a test says so for each compiler
 //
-// A runnable adds the link of a queue, so posting allocates nothing. It belongs to the executor
-// from post() until it is run, and is in one queue at a time.
+// A runnable adds the link of a queue, so posting allocates nothing.
+//
+// Limits: it belongs to the executor from post() until it is run, and is in one queue at a time.
+//
+//   weft::runnable turn;
+//   turn.handle = suspended;             // a std::coroutine_handle<>
+//   executor.post(turn);
 #pragma once
 
 #include <coroutine>

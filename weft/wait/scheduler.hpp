@@ -6,7 +6,9 @@
 //   scheduler.schedule(turn) ---> ... first free executor ... ---> its handle is resumed, and finds
 //                                                                its home in current_executor()
 //
-// scheduler_ref names one in options, or none. Limit: the scheduler outlives the start of the flow.
+// scheduler_ref names one in options, or none.
+//
+// Limits: the scheduler outlives the start of the flow.
 //
 //   weft::fiber f([] { serve(); }, {.on = loop});
 #pragma once

@@ -1,11 +1,12 @@
 // shield: while it exists, no stop and no deadline of a scope ends a wait of the flow.
 //
-// For cleanup that must wait. The stop is not lost: the first wait after the shield finds it.
+// Design: for cleanup that must wait. The stop is not lost: the first wait after the shield finds
+// it.
+//
+// Limits: on a plain thread it protects the thread's own waits. In code that an executor runs
+// outside any flow, nothing ends a wait, and a shield does nothing.
 //
 //   { weft::shield s; connection.send_goodbye(); }
-//
-// On a plain thread it protects the thread's own waits. In code that an executor runs outside any
-// flow, nothing ends a wait, and a shield does nothing.
 #pragma once
 
 #include <source_location>
@@ -22,6 +23,7 @@ public:
     }
     shield(const shield&) = delete;
     shield& operator=(const shield&) = delete;
+    // A stop or a deadline ends the waits of the flow again.
     ~shield() {
         if (flow_ != nullptr) flow_->lower_shield();
     }

@@ -1,11 +1,12 @@
 // sleep_for, sleep_until: operations that wait for nothing but time.
 //
+// Design: the sleep ends at the time point or later, rounded up to the resolution of the executor's
+// timers. A duration begins when the sleep is awaited. Both throw stopped.
+//
+// Limits: a time point that has passed still lets others run first.
+//
 //   co_await weft::sleep_for(10ms);               // in a coroutine
 //   weft::await(weft::sleep_until(t));            // in a fiber; this_fiber::sleep_until(t)
-//
-// The sleep ends at the time point or later, rounded up to the resolution of the executor's timers.
-// A duration begins when the sleep is awaited. A time point that has passed still lets others run
-// first. Throw stopped.
 #pragma once
 
 #include <chrono>

@@ -1,10 +1,11 @@
 // stopped: what a wait throws when it ends because of a stop.
 //
-// It is not derived from std::exception, so `catch (const std::exception&)` lets it pass. Code that
-// catches it nevertheless runs on: the stop is a state and not an event, and the next wait throws
-// again.
+// Design: it is not derived from std::exception, so `catch (const std::exception&)` lets it pass.
 //
-//   catch (const weft::stopped& s) { log("stopped", s.reason); throw; }
+// Limits: code that catches it nevertheless runs on: the stop is a state and not an event, and the
+// next wait throws again.
+//
+//   try { work(); } catch (const weft::stopped& s) { log("stopped", s.reason); throw; }
 #pragma once
 
 #include "weft/stop/stop_source.hpp"

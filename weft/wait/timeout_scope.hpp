@@ -5,13 +5,13 @@
 // throws weft::stopped{deadline}, or returns operation_canceled where it returns a result; the
 // owner of the scope asks expired() whether its own deadline was the cause.
 //
+// Limits: on a plain thread it bounds the thread's own waits. Code that an executor runs outside
+// any flow has no waits that could be bounded: a scope that is made there ends the program.
+//
 //   weft::timeout_scope limit(250ms);
 //   try { return query(k); }
 //   catch (const weft::stopped&) { if (!limit.expired()) throw; }
 //   return weft::failure(std::errc::timed_out);
-//
-// On a plain thread it bounds the thread's own waits. Code that an executor runs outside any flow
-// has no waits that could be bounded: a scope that is made there ends the program.
 #pragma once
 
 #include <source_location>
@@ -34,6 +34,7 @@ public:
     }
     timeout_scope(const timeout_scope&) = delete;
     timeout_scope& operator=(const timeout_scope&) = delete;
+    // The deadline is that of the scope around this one.
     ~timeout_scope() { flow_.set_deadline(outer_); }
 
     time_point deadline() const noexcept { return deadline_; }

@@ -4,8 +4,9 @@
 // else enlist" is one step, and no wake is lost in between. No waiter is woken under the lock: it
 // is claimed and removed there, and woken after the unlock (waiter.hpp).
 //
-// A waiter is queued in one such queue, and only that queue claims it (W5). A wait with several
-// places has lists of its own, under locks of its own, and uses waiter::claim(), as a select does.
+// Limits: a waiter is queued in one such queue, and only that queue claims it (W5). A wait with
+// several places has lists of its own, under locks of its own, and uses waiter::claim(), as a
+// select does.
 //
 //   const std::lock_guard held(queue);           // start(): free_, or enlisted
 //   if (std::exchange(free_, false)) return false;
@@ -29,6 +30,8 @@ namespace weft {
 class wait_queue {
 public:
     wait_queue() noexcept = default;
+    wait_queue(const wait_queue&) = delete;
+    wait_queue& operator=(const wait_queue&) = delete;
 
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }

@@ -26,6 +26,18 @@
 // The fields that most waits touch lie together, in a cache line and a half; the timer is behind
 // them, and is constructed when there is a deadline.
 //
+// Limits: a waiter is of one wait at a time, is pinned, and is made by what waits: an operation
+// gets a reference to it.
+//
+//   bool start(weft::waiter& w) noexcept {                   // of an operation
+//       w.enlist("a ring", nullptr, nullptr, [](weft::waiter&) noexcept { interested = nullptr; });
+//       interested = &w;
+//       return true;
+//   }
+//   void ring() {                                            // the event, on the waiter's thread
+//       if (interested != nullptr && interested->claim()) interested->wake();
+//   }
+//
 // Model: test/model/waiter_state_test.cpp
 #pragma once
 
@@ -63,6 +75,7 @@ public:
     explicit waiter(executor& home) noexcept : home_(&home) {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
+    // Cancels the wait if it has not ended: the frame is destroyed in it.
     ~waiter() {
         if (engaged_) [[unlikely]]
             cancel_on_destroy();
