@@ -1,14 +1,5 @@
 // wheel: deadlines at any distance, added and removed in O(1); hierarchical.
 //
-// A pure structure over nodes that are stored elsewhere: it knows no clock, takes no lock,
-// allocates nothing, and is used by one thread. Its user decides the length of a tick; with 1 ms,
-// the five levels reach over 49.7 days, and later deadlines wait in a list.
-//
-//   bit of a tick   63         32 31      26 25      20 19      14 13      8 7            0
-//                   | overflow   | level 4  | level 3  | level 2  | level 1 | level 0     |
-//   slots                          64         64         64         64        256
-//   ticks of a slot                2^26       2^20       2^14       2^8       1
-//
 // Design: a node is at the level of the highest bit in which its deadline differs from the present
 // tick, in the slot of its deadline's digit there. All nodes of a lower level therefore come before
 // all of a higher one, and slots come in the order of their index. One set of bits over all slots
@@ -17,15 +8,24 @@
 // times at most, and empty ticks cost nothing, for a day as for ten years. The overflow list is
 // walked once for each 2^32 ticks that are passed and in which one of its deadlines is.
 //
-//   weft::wheel w(now);
-//   w.add(node, weft::tick_after(w.now(), 30'000));
-//   sleep_until(w.next());
-//   w.advance(now, [](weft::wheel_node&) { ... });
+//   bit of a tick   63         32 31      26 25      20 19      14 13      8 7            0
+//                   | overflow   | level 4  | level 3  | level 2  | level 1 | level 0     |
+//   slots                          64         64         64         64        256
+//   ticks of a slot                2^26       2^20       2^14       2^8       1
 //
 // Order: advance delivers nodes by tick, and within one tick in the order of adding. A node that is
 // added at or before the present tick counts as one of the present tick and is delivered first by
 // the next advance. No node is delivered before its deadline; a node at tick_never is never
 // delivered.
+//
+// Limits: a pure structure over nodes that are stored elsewhere: it knows no clock, takes no lock,
+// allocates nothing, and is used by one thread. Its user decides the length of a tick; with 1 ms,
+// the five levels reach over 49.7 days, and later deadlines wait in a list.
+//
+//   weft::wheel w(now);
+//   w.add(node, weft::tick_after(w.now(), 30'000));
+//   sleep_until(w.next());
+//   w.advance(now, [](weft::wheel_node&) { ... });
 #pragma once
 
 #include <cstddef>
@@ -41,6 +41,8 @@ public:
     static constexpr std::size_t level_count = 5;
 
     explicit wheel(tick now = 0) noexcept : wheel_base(now) {}
+    wheel(const wheel&) = delete;
+    wheel& operator=(const wheel&) = delete;
 
     using wheel_base::empty;
     using wheel_base::now;

@@ -3,9 +3,11 @@
 // Design: two links and a tick, and nothing else, so that adding it writes two nodes and removing
 // it writes three, without reading any but its own.
 //
-//   struct timer : weft::wheel_node { ... };
+// Limits: a node is in one wheel at a time, and in none when it is destroyed.
+//
+//   struct timer : weft::wheel_node { int id = 0; };
+//   timer t;
 //   w.add(t, weft::tick_after(w.now(), 30'000));
-//   ...
 //   w.remove(t);  // false if an advance has delivered it already
 #pragma once
 
@@ -43,6 +45,7 @@ public:
     wheel_node() noexcept : wheel_links{nullptr, nullptr} {}
     wheel_node(const wheel_node&) = delete;  // pinned: its neighbours point here
     wheel_node& operator=(const wheel_node&) = delete;
+    // Aborts if the node is in a wheel.
     ~wheel_node() {
         WEFT_ASSERT_AT(!linked(), "destruction of a node that is in a wheel", unknown_caller);
     }
