@@ -230,6 +230,7 @@ extern std::span<const std::byte> bytes;
 namespace io_stream_halves {
 extern weft::tcp_stream stream;
 extern std::span<const std::byte> answer;
+extern weft::nursery nursery;
 }  // namespace io_stream_halves
 namespace io_tls_tls_context {
 extern weft::tls_context b;
@@ -291,7 +292,8 @@ extern weft::stop_token token;
 }
 namespace stop_stop_token {
 extern weft::stop_token token;
-}
+void work();
+}  // namespace stop_stop_token
 namespace stop_stop_callback {
 extern weft::stop_token token;
 extern weft::manual_reset_event event;
@@ -320,6 +322,7 @@ namespace sync_condition_variable {
 extern std::queue<int> queue;
 extern weft::condition_variable changed;
 extern std::unique_lock<weft::mutex> lock;
+extern weft::mutex m;
 }  // namespace sync_condition_variable
 namespace sync_condition_variable_any {
 extern weft::shared_mutex m;
@@ -395,6 +398,7 @@ extern int player, db;
 extern packet_of packet;
 template <class... T>
 void send(T&&...) {}
+extern weft::task_manager<> m;
 }  // namespace manager_task_manager
 namespace poll_poll {
 extern reply* arrived_;
@@ -535,8 +539,7 @@ struct location {};
 extern std::string ip;
 template <class F>
 void sdk_locate_async(const std::string&, F&&) {}
-extern int request;
-void on_done(void*, int);
+extern int query;
 void c_sdk_start(int, void (*)(void*, int), void*);
 }  // namespace wait_from_callback
 namespace wait_scheduler {
@@ -555,5 +558,69 @@ extern std::uint64_t now;
 extern weft::wheel_node node;
 void sleep_until(std::uint64_t);
 }  // namespace wheel_wheel
-
+namespace io_borrowed_buffer {
+extern weft::tcp_stream s;
+}  // namespace io_borrowed_buffer
+namespace io_buffer_list {
+extern weft::tcp_stream stream;
+extern std::span<const std::byte> head, body;
+}  // namespace io_buffer_list
+namespace io_datagram_batch {
+extern weft::udp_socket s;
+std::span<std::byte> next_buffer();
+}  // namespace io_datagram_batch
+namespace io_listener {
+extern weft::tcp_listener listener;
+}  // namespace io_listener
+namespace io_peer_credentials {
+extern weft::unix_stream s;
+}  // namespace io_peer_credentials
+namespace io_stream {
+extern weft::tcp_stream s;
+}  // namespace io_stream
+namespace io_stream_options {
+extern weft::tcp_stream s;
+}  // namespace io_stream_options
+namespace manager_managed_join {
+extern weft::task_manager<> manager;
+extern weft::task_manager<>::id id;
+}  // namespace manager_managed_join
+namespace manager_managed_status {
+extern weft::managed_handle<> h;
+}  // namespace manager_managed_status
+namespace manager_manager_options {
+extern weft::loop loop;
+}  // namespace manager_manager_options
+namespace poll_poll_context {
+extern std::optional<int> next_number;
+extern weft::waker* interested;
+}  // namespace poll_poll_context
+namespace run_run {
+weft::task<int> main_task();
+}  // namespace run_run
+namespace wait_runnable {
+extern std::coroutine_handle<> suspended;
+extern weft::executor& executor;
+}  // namespace wait_runnable
+namespace wait_shield {
+struct peer {
+    void send_goodbye();
+};
+extern peer connection;
+}  // namespace wait_shield
+namespace wait_stopped {
+void work();
+}  // namespace wait_stopped
+namespace wait_wait_queue {
+extern weft::wait_queue queue;
+extern bool free_;
+extern weft::wait_node& node_;
+using weft::wait_node;
+}  // namespace wait_wait_queue
+namespace wait_waiter {
+extern weft::waiter* interested;
+}  // namespace wait_waiter
+namespace wheel_wheel_node {
+extern weft::wheel w;
+}  // namespace wheel_wheel_node
 }  // namespace weft::example

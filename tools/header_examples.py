@@ -3,7 +3,9 @@
 -Wall -Wextra -Werror. One line per fault, `path:line: what the compiler says`.
 
 An example is a run of comment lines, indented by two or more, in which a statement names weft:: or
-has a co_await; a picture has none. Its functions and templates are put at namespace scope, the rest
+has a co_await; a picture has none. In a header that is not in detail/, code that names nothing of
+weft is one too, if it is indented by two and stands apart from the text; tools/tidy.py wants an
+example in each public header. Its functions and templates are put at namespace scope, the rest
 into a function that may be left with a value or an error, and is a coroutine where there is a
 co_await. Three dots stand for code that the reader thinks of. What else an example may use without
 declaring it is in tools/header_examples.hpp: stand-ins for the user's own code, for all examples or
@@ -30,13 +32,39 @@ PRELUDE = "tools/header_examples.hpp"
 NOT_COMPILED = {
     "weft/base/detail/tls.hpp": "two macros at global scope, in two files",
     "weft/manager/end_error.hpp": "a specialisation, at global scope",
-    "weft/poll/poll_context.hpp": "two signatures, of which a user writes one",
     "weft/posix/detail/in_place.hpp": "of the layer's own",
-    "weft/wheel/wheel_node.hpp": "three lines of three functions",
 }
 
 # {header: other headers that its example needs when it is compiled alone, and the reason}
 NEEDS = {
+    "weft/io/borrowed_buffer.hpp": ("weft/io/tcp_stream.hpp", "what is read"),
+    "weft/io/buffer_list.hpp": ("weft/io/tcp_stream.hpp", "what is written"),
+    "weft/io/datagram_batch.hpp": ("weft/io/udp_socket.hpp", "what receives"),
+    "weft/io/driver_uring.hpp": ("weft/sched/loop.hpp", "what has the driver"),
+    "weft/io/io_driver.hpp": ("weft/sched/loop.hpp", "what has the driver"),
+    "weft/io/listener.hpp": ("weft/io/tcp_listener.hpp", "a listener that can be opened"),
+    "weft/io/peer_credentials.hpp": ("weft/io/unix_stream.hpp", "what has a peer"),
+    "weft/io/process_limits.hpp": ("weft/io/process.hpp", "what is limited"),
+    "weft/io/stream.hpp": ("weft/io/tcp_stream.hpp", "a stream that can be opened"),
+    "weft/io/stream_halves.hpp": (
+        "weft/io/tcp_stream.hpp weft/fiber/nursery.hpp",
+        "what is split, and the fiber that has a half"),
+    "weft/io/stream_options.hpp": ("weft/io/tcp_stream.hpp", "what has the options"),
+    "weft/manager/expected_reply.hpp": ("weft/manager/task_manager.hpp", "what expects the reply"),
+    "weft/manager/managed_join.hpp": ("weft/manager/task_manager.hpp", "what has the tasks"),
+    "weft/manager/managed_status.hpp": ("weft/manager/task_manager.hpp", "what has the tasks"),
+    "weft/manager/manager_options.hpp": (
+        "weft/manager/task_manager.hpp weft/sched/loop.hpp",
+        "the manager, and a scheduler"),
+    "weft/poll/poll_context.hpp": ("weft/poll/poll_future.hpp weft/wait/await.hpp", "what polls"),
+    "weft/run/run.hpp": ("weft/task/task.hpp", "a task to run"),
+    "weft/sched/driver.hpp": (
+        "weft/sched/driver_futex.hpp weft/sched/loop.hpp",
+        "a driver, and what has it"),
+    "weft/sched/driver_futex.hpp": ("weft/sched/loop.hpp", "what has the driver"),
+    "weft/stop/stop_reason.hpp": ("weft/stop/stop_token.hpp", "what has the reason"),
+    "weft/wait/runnable.hpp": ("weft/wait/executor.hpp", "what runs it"),
+    "weft/wheel/wheel_node.hpp": ("weft/wheel/wheel.hpp", "what has the node"),
     "weft/stack/stack_pool_options.hpp": ("weft/stack/stack_pool.hpp", "the pool"),
     "weft/wait/scheduler.hpp": (
         "weft/fiber/fiber.hpp weft/sched/loop.hpp",
@@ -127,6 +155,8 @@ COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable",
            "-Wno-unknown-warning-option", "-fsyntax-only"]
 INDENTED = re.compile(r"^//( {2,}\S.*)$")
 STATEMENT = re.compile(r"weft::.*[;{]\s*(//.*)?$|WEFT_\w+\(.*;|co_await .*;")
+# Code that does not name weft:: itself, at the depth of an example: a picture has none.
+CODE = re.compile(r"[\w)\]\"'][;{]\s*(//.*)?$|^ *[}{].*[;}]\s*(//.*)?$|[\w)] \{.*\}\s*(//.*)?$")
 # What begins a function, or what else must stand at namespace scope.
 AT_NAMESPACE_SCOPE = re.compile(
     r"(?! )(template|namespace|(struct|enum class) [\w: <>]+ \{\s*(//.*)?$|"
@@ -144,18 +174,21 @@ def opening_comment(text):
         yield number, line
 
 
-def examples(text):
-    """(line number, lines) of each example in the opening comment."""
-    run, start = [], 0
+def examples(text, inside=False):
+    """(line number, lines) of each example in the opening comment; `inside`, of a header of
+    detail/."""
+    run, start, above = [], 0, ""
     for number, line in [*opening_comment(text), (0, "// end")]:
         found = INDENTED.match(line)
         if found:
-            start = start if run else number
+            start, apart = (start, apart) if run else (number, above == "//")
             run.append(found.group(1))
         elif run:
-            if any(STATEMENT.search(one) for one in run):
+            plain = apart and not inside and re.match(r" {3}\S", run[0])
+            if any(STATEMENT.search(one) or plain and CODE.search(one) for one in run):
                 yield start, run
             run = []
+        above = line
 
 
 def in_pieces(lines):
@@ -213,7 +246,7 @@ def unit(root):
         name = str(path.relative_to(root))
         if name in NOT_COMPILED:
             continue
-        for start, lines in examples(path.read_text()):
+        for start, lines in examples(path.read_text(), "detail" in path.parts):
             pieces += wrapped(name, start, lines)
             names.append(name)
     names = dict.fromkeys(names)

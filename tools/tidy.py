@@ -15,6 +15,10 @@
             line of the atomic's declaration or in the comment above it
   rooms     an example, a document or a test of a public header that includes a header of a detail/
             folder; a type, alias or constant outside weft::detail in such a header
+  heads     a public header that does not begin with what it is, `// Design:`, `// Limits:` and its
+            smallest use, in this order
+  owners    a pinned type that does not delete copy in two lines; a destructor of a type for users
+            without a comment
   umbrella  a public header that weft/weft.hpp does not have, or one that it should not have
   marks     a mark of unfinished work that does not say of what kind
   readme    a ```cpp block of README.md that is not cut from examples/
@@ -34,6 +38,8 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+
+import header_examples
 
 # The backend that a build does not have: it defines what the other does.
 NOT_TOGETHER = {"weft/context/detail/switch_ucontext.hpp"}
@@ -205,6 +211,14 @@ BOTH_WAYS = {
     "io": 4,       # descriptors and drivers; files and streams; the resolver; TLS
     "hook": 2,     # the calls and what they share
     "posix": 1,    # libco: a routine and its thread
+}
+
+# Public headers whose head has not all parts, and the reason.
+NO_HEAD = {
+    "weft/context/entry_point.hpp": "types of context.hpp, whose head has the use of them",
+    "weft/coroutine/coroutine_state.hpp": "an enumeration, and a picture of it",
+    "weft/wait/wait_status.hpp": "an enumeration",
+    "weft/wait/when_any_result.hpp": "plain data; the heads of when.hpp and when_any.hpp have its use",
 }
 
 UMBRELLA = "weft/weft.hpp"
@@ -587,10 +601,9 @@ NAMED = re.compile(r"^(?:\[\[\w+\]\] )?(?:class|struct|union|enum(?: class)?)\s+
                    r"^(?:using|concept) (\w+)\s*=|^inline constexpr .*?(\w+) = ")
 
 
-def names_outside_detail(lines):
-    """(line number, name) of each type, alias and constant of namespace weft that `lines` define
-    at the start of a line, as clang-format sets what a namespace has. `struct pool::core` is a name
-    of pool's."""
+def outside_detail(lines):
+    """(line number, line) of what stands in namespace weft and not in weft::detail or weft::hook,
+    as clang-format sets what a namespace has."""
     spaces = []
     within = False  # a type or function that began at the start of a line
     for number, line in enumerate(lines, 1):
@@ -604,9 +617,17 @@ def names_outside_detail(lines):
             within = False
         elif re.match(r"[^\s/#}].*\{$|\s.*\{$", line):
             within = True
-        found = NAMED.match(line)
         where = "::".join(spaces).split("::")
-        if found and where[0] == "weft" and "detail" not in where and where[1:2] != ["hook"]:
+        if where[0] == "weft" and "detail" not in where and where[1:2] != ["hook"]:
+            yield number, line
+
+
+def names_outside_detail(lines):
+    """(line number, name) of each type, alias and constant of namespace weft that `lines` define
+    at the start of a line. `struct pool::core` is a name of pool's."""
+    for number, line in outside_detail(lines):
+        found = NAMED.match(line)
+        if found:
             yield number, next(name for name in found.groups() if name)
 
 
@@ -633,6 +654,52 @@ def check_public_names(tree):
             if not said and not re.search(rf"\b{name}\b", "\n".join(head)):
                 tree.fault(path, number, f"{name} has no comment: say what it is above it, or name "
                                          "it in the head of the header")
+
+
+def check_heads(tree):
+    """A public header begins with what it is, its idea, its limits and its smallest use."""
+    for path in tree.files("weft", suffixes={".hpp"}):
+        if len(path.parts) != 3:
+            continue
+        head = [line for _, line in header_examples.opening_comment(tree.text(path))]
+        used = [number for number, _ in header_examples.examples(tree.text(path))]
+        places = {part: next((number for number, line in enumerate(head, 1)
+                              if line.startswith(f"// {part}: ")), 0)
+                  for part in ("Design", "Limits")}
+        lacks = [] if head and re.match(r"// \S.*?: \S", head[0]) else ["`// <name>: <what>`"]
+        lacks += [f"`// {part}:`" for part, number in places.items() if number == 0]
+        lacks += [] if used else ["an example, indented by two spaces"]
+        if str(path) in NO_HEAD:
+            if not lacks:
+                tree.fault(path, 1, "has the three parts and an example; strike it from NO_HEAD in "
+                                    "tools/tidy.py")
+        elif lacks:
+            tree.fault(path, 1, f"its head lacks {', '.join(lacks)}; write it, or give a reason in "
+                                "NO_HEAD in tools/tidy.py")
+        elif not places["Design"] < places["Limits"] < used[-1]:
+            tree.fault(path, 1, "the order of a head is: what it is, `// Design:`, `// Limits:`, "
+                                "an example")
+    for name in NO_HEAD:
+        if (tree.root / name).parent.is_dir() and not (tree.root / name).is_file():
+            tree.fault(name, 1, "is no file; strike it from NO_HEAD in tools/tidy.py")
+
+
+def check_ownership(tree):
+    """A pinned type deletes copy in two lines of one form; a destructor of a type for users that
+    does something says what, in a comment."""
+    for path in tree.files("weft", suffixes={".hpp"}):
+        if len(path.parts) != 3:
+            continue
+        lines = tree.lines(path)
+        for number, line in enumerate(lines, 1):
+            found = re.match(r"(\s+)(\w+)\(const \2&\) = delete;", line)
+            second = found and f"{found[1]}{found[2]}& operator=(const {found[2]}&) = delete;"
+            if found and not (number < len(lines) and lines[number].startswith(second)):
+                tree.fault(path, number, f"a pinned type has the line `{second.strip()}` below")
+        for number, line in outside_detail(lines):
+            found = re.match(r" {4}(?:\w+ )*~(\w+)\((?!.*= default;)", line)
+            if found and "//" not in line and not lines[number - 2].lstrip().startswith("//"):
+                tree.fault(path, number, f"say in a comment what ~{found[1]}() does")
 
 
 def check_umbrella(tree):
@@ -769,6 +836,8 @@ def main():
     check_orders(tree)
     check_rooms(tree)
     check_public_names(tree)
+    check_heads(tree)
+    check_ownership(tree)
     check_umbrella(tree)
     check_marks(tree)
     check_readme(tree)

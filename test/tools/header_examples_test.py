@@ -7,6 +7,8 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import header_examples  # noqa: E402
 
 PRELUDE = """#pragma once
 namespace weft { template <class T> struct task; }
@@ -103,6 +105,18 @@ class HeaderExamples(unittest.TestCase):
     def test_a_function_that_throws_nothing_is_one_too(self):
         self.passes("int half(int n = weft::answer(1)) noexcept {", "    return n / 2;", "}",
                     "weft::tell(half());")
+
+    def test_code_that_does_not_name_weft_is_an_example_too(self):
+        self.passes("int n = given;", "if (n) return n;")
+        self.refuses(r"^weft/layer/part.hpp:5: ", "int n = unheard_of;")
+        self.refuses(r"^weft/layer/part.hpp:5: ", "void f() { unheard_of; }")
+
+    def test_text_code_of_the_inside_and_what_stands_deeper_are_no_examples(self):
+        for text, inside in (("// - an item that goes on\n//   in a line (its second);\n", False),
+                             ("// A table:\n//\n//     n = given;\n", False),
+                             ("// own:\n//\n//   n = given;\n", True)):
+            with self.subTest(text):
+                self.assertEqual(list(header_examples.examples(text, inside)), [])
 
     def test_a_picture_is_no_example(self):
         self.passes("weft --> answer", count=0)

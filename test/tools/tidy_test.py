@@ -1,5 +1,6 @@
 """Each refusal of tools/tidy.py fires on a small tree with that one fault, and not without it."""
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,10 +35,17 @@ CLEAN = {
 }
 
 
+# What a public header begins with.
+HEAD = "// it: what it is.\n//\n// Design: an idea.\n//\n// Limits: none.\n//\n//   use();\n"
+
+
 def run(tree, *arguments):
-    """Runs tidy on a tree given as {path: text}; gives its exit status and its lines."""
+    """Runs tidy on a tree given as {path: text}; gives its exit status and its lines. A public
+    header without a comment at its beginning gets a HEAD."""
     with tempfile.TemporaryDirectory() as folder:
         for path, text in tree.items():
+            if re.fullmatch(r"weft/\w+/\w+\.hpp", path) and text.startswith("#"):
+                text = HEAD + text
             (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / path).write_text(text)
         done = subprocess.run([sys.executable, str(ROOT / "tools" / "tidy.py"), "--root", folder,
@@ -282,12 +290,41 @@ class Tidy(unittest.TestCase):
                      "tools/header_lines.txt:1: weft/top/gone.hpp cannot be preprocessed")
 
     def test_a_public_name_without_a_comment_is_refused(self):
-        text = ("// top: said in the head.\n#pragma once\nnamespace weft {\nclass top {};\n"
+        text = (HEAD.replace("it:", "top:") + "#pragma once\nnamespace weft {\nclass top {};\n"
                 "// One.\ntemplate <class T>\nstruct one {};\n\nenum class two { a };  // two\n"
                 "struct bare {};\nusing alias = bare;\nnamespace detail {\nstruct part {};\n"
                 "}  // namespace detail\n}  // namespace weft\n")
-        self.refuses({"weft/top/top.hpp": text}, "weft/top/top.hpp:11: alias has no comment",
-                     "weft/top/top.hpp:10: bare has no comment")
+        self.refuses({"weft/top/top.hpp": text}, "weft/top/top.hpp:17: alias has no comment",
+                     "weft/top/top.hpp:16: bare has no comment")
+
+    def test_a_head_that_lacks_a_part_or_has_another_order_is_refused(self):
+        body = "#pragma once\nstruct top {};\n"
+        for lack, text in (("`// <name>: <what>`", HEAD.replace("it: what", "What")),
+                           ("`// Design:`", HEAD.replace("Design: an", "An")),
+                           ("`// Limits:`", HEAD.replace("Limits: none.", "None.")),
+                           ("an example", HEAD.replace("//   use();", "// use().")),
+                           ("`// <name>: <what>`, `// Design:`, `// Limits:`, an example", "\n")):
+            with self.subTest(lack):
+                self.refuses({"weft/top/top.hpp": text + body},
+                             f"weft/top/top.hpp:1: its head lacks {lack}")
+        example = "//   use();\n"
+        self.refuses({"weft/top/top.hpp": HEAD.replace(example, "").replace(
+            "// Design", example + "//\n// Design") + body},
+            "weft/top/top.hpp:1: the order of a head is")
+
+    def test_a_pinned_type_that_deletes_copy_in_one_line_is_refused(self):
+        self.refuses({"weft/top/top.hpp": HEAD + "#pragma once\nstruct top {\n    top();\n"
+                      "    top(const top&) = delete;\n    int n;\n};\n"},
+                     "weft/top/top.hpp:11: a pinned type has the line "
+                     "`top& operator=(const top&) = delete;` below")
+
+    def test_a_destructor_without_a_comment_is_refused(self):
+        text = (HEAD + "#pragma once\nnamespace weft {\n// Three.\nstruct one {\n    ~one() {}\n"
+                "};\nstruct two {  // two\n    // Closes it.\n    virtual ~two();\n};\n"
+                "struct three {  // three\n    ~three() = default;\n};\nnamespace detail {\n"
+                "struct four {\n    ~four() {}\n};\n}  // namespace detail\n}  // namespace weft\n")
+        self.refuses({"weft/top/top.hpp": text},
+                     "weft/top/top.hpp:12: say in a comment what ~one() does")
 
     def test_an_umbrella_that_lacks_a_header_or_has_one_too_many_is_refused(self):
         self.refuses({**self.INSIDE, "weft/weft.hpp": '#include "weft/top/top.hpp"\n'
