@@ -401,7 +401,7 @@ void files() {
 void names() {
     const bool found = weft::run([] { return !value_of(resolve("localhost", 80)).empty(); });
     ALLOC_CHECK(found);
-    detail::default_resolver().forget_all();
+    detail::default_resolver().clear_cache();
 }
 
 // -- managed tasks, poll

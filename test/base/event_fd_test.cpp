@@ -1,4 +1,4 @@
-// event_fd: readable after notify_event_fd(), until forget_event_fd().
+// event_fd: readable after notify_event_fd(), until clear_event_fd().
 #include "weft/base/detail/event_fd.hpp"
 
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 
 namespace {
 
+using weft::detail::clear_event_fd;
 using weft::detail::drain_event_fd;
-using weft::detail::forget_event_fd;
 using weft::detail::notify_event_fd;
 using weft::detail::open_event_fd;
 using weft::testing::readable;
@@ -25,10 +25,10 @@ TEST(event_fd, is_readable_once_notified_until_reset) {
         notify_event_fd(n);
         notify_event_fd(n);
         EXPECT_TRUE(readable(n));
-        i == 0 ? drain_event_fd(n) : forget_event_fd(n);
+        i == 0 ? drain_event_fd(n) : clear_event_fd(n);
         EXPECT_FALSE(readable(n));
     }
-    forget_event_fd(n);
+    clear_event_fd(n);
     ::close(n);
 }
 
@@ -46,7 +46,7 @@ TEST(event_fd_death, exits_with_a_message_when_a_write_or_read_fails) {
                 "weft: write to an eventfd is refused: Bad file descriptor");
     EXPECT_EXIT(drain_event_fd(-1), ::testing::ExitedWithCode(2),
                 "weft: read of an eventfd is refused: Bad file descriptor");
-    EXPECT_EXIT(forget_event_fd(-1), ::testing::ExitedWithCode(2),
+    EXPECT_EXIT(clear_event_fd(-1), ::testing::ExitedWithCode(2),
                 "weft: read of an eventfd is refused: Bad file descriptor");
 }
 

@@ -18,7 +18,7 @@ namespace {
 // Before the first shared child, no call asks the system which process is the caller.
 TEST(shared_child, is_expected_once_one_has_been_created) {
     const auto is_told_of = [](auto make) {
-        forget_shared_child();
+        clear_shared_child();
         const pid_t child = make();
         if (child == 0) ::_exit(0);
         EXPECT_TRUE(may_be_shared_child());
@@ -38,7 +38,7 @@ TEST(shared_child, is_expected_once_one_has_been_created) {
                 return make([](void*) { return 0; }, stack + sizeof stack,
                             CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
             });
-    forget_shared_child();
+    clear_shared_child();
     const pid_t child = ::vfork();
     if (child == 0) ::_exit(is_own_process() ? 1 : 0);
     int status = -1;
@@ -46,7 +46,7 @@ TEST(shared_child, is_expected_once_one_has_been_created) {
     EXPECT_EQ(status, 0);
     EXPECT_TRUE(may_be_shared_child());
 #if defined(__x86_64__) && !WEFT_BACKEND_UCONTEXT
-    forget_shared_child();
+    clear_shared_child();
     EXPECT_FALSE(may_be_shared_child());
 #endif
 }

@@ -238,7 +238,7 @@ TEST_P(by_name, the_last_error_is_reported_if_none_answers) {
 TEST_P(by_name, the_timeout_covers_the_name_look_up) {
     known_name silent("silent-for-connect.known", {"127.0.0.1"});
     silent.hold();
-    weft::detail::default_resolver().forget_all();
+    weft::detail::default_resolver().clear_cache();
     run_both([&](auto connect) {
         EXPECT_EQ(connect("silent-for-connect.known:80", 20ms, 10ms).error(), std::errc::timed_out);
         const weft::timeout_scope limit(20ms);

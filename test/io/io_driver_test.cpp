@@ -106,13 +106,13 @@ TEST_P(driver_contract, is_woken_by_another_thread) {
         std::thread other([&] { driver().wake(); });
         EXPECT_TRUE(driver().wait(weft::never));
         other.join();
-        driver().forget_wake();
+        driver().clear_wake();
     }
 }
 
-TEST_P(driver_contract, forgets_a_wake_on_request) {
+TEST_P(driver_contract, clears_a_wake_on_request) {
     driver().wake();
-    driver().forget_wake();
+    driver().clear_wake();
     const auto began = steady_now();
     EXPECT_TRUE(driver().wait(began + 2ms));
     EXPECT_GE(steady_now(), began + 2ms);
@@ -126,7 +126,7 @@ TEST_P(driver_contract, notifies_a_foreign_loop_of_a_wake) {
         driver().wake();
         EXPECT_TRUE(is_readable()) << i;
         EXPECT_TRUE(driver().wait(weft::time_point()));
-        driver().forget_wake();
+        driver().clear_wake();
         EXPECT_TRUE(driver().wait(weft::time_point()));
         EXPECT_FALSE(is_readable()) << i;
     }
@@ -136,7 +136,7 @@ TEST_P(driver_contract, notifies_a_foreign_loop_of_an_earlier_wake) {
     driver().wake();
     EXPECT_TRUE(is_readable());
     EXPECT_TRUE(driver().wait(weft::never));
-    driver().forget_wake();
+    driver().clear_wake();
     EXPECT_TRUE(driver().wait(weft::time_point()));
     EXPECT_FALSE(is_readable());
 }

@@ -25,7 +25,7 @@ class jumping_driver final : public weft::io_driver {
 public:
     explicit jumping_driver(std::unique_ptr<io_driver> d)
         : io_driver(d->completes(), d->asks_anew()), of_(std::move(d)) {}
-    ~jumping_driver() override { forget_all(); }
+    ~jumping_driver() override { deregister_all(); }
 
     // The turns of `l` show whether anything happens.
     void serve(const weft::loop& l) noexcept { loop_ = &l; }
@@ -43,14 +43,15 @@ public:
     void poll() noexcept override { of_->poll(); }
     void flush() noexcept override { of_->flush(); }
     void wake() noexcept override { of_->wake(); }
-    void forget_wake() noexcept override { of_->forget_wake(); }
+    void clear_wake() noexcept override { of_->clear_wake(); }
     weft::time_point now() const noexcept override { return now_; }
     int native_handle() noexcept override { return of_->native_handle(); }
     std::error_code watch(weft::detail::io_entry& e, std::uint32_t generation) noexcept override {
         return of_->watch(e, generation);
     }
-    void forget(weft::detail::io_entry& e, std::uint32_t generation, bool open) noexcept override {
-        of_->forget(e, generation, open);
+    void deregister(weft::detail::io_entry& e, std::uint32_t generation,
+                    bool open) noexcept override {
+        of_->deregister(e, generation, open);
     }
     void enlisted() noexcept override { of_->enlisted(); }
     void submit(weft::detail::io_request& r) noexcept override { of_->submit(r); }

@@ -162,7 +162,7 @@ TEST(resolver, caches_an_answer_for_a_while) {
         EXPECT_TRUE(r.resolve("localhost", 1));
         EXPECT_TRUE(r.resolve("localhost", 2));
         EXPECT_EQ(r.call_count(), 1u);
-        r.forget_all();
+        r.clear_cache();
         EXPECT_TRUE(r.resolve("localhost", 3));
         EXPECT_EQ(r.call_count(), 2u);
         resolver none({.keep = 0s});

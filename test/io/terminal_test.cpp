@@ -69,7 +69,7 @@ TEST(a_terminal_scope, changes_the_modes_and_restores_them) {
     const both_ends t;
     const ::termios before = modes_of(t.near);
     {
-        const auto raw = terminal_scope::begin(t.near);
+        const auto raw = terminal_scope::start(t.near);
         ASSERT_TRUE(raw);
         EXPECT_TRUE(is_raw(t.near));
         EXPECT_EQ(modes_of(t.near).c_oflag & OPOST, 0u);
@@ -85,7 +85,7 @@ TEST(a_terminal_scope, changes_the_modes_and_restores_them) {
 
 TEST(a_terminal_scope, for_keys_keeps_signals_and_output_processing) {
     const both_ends t;
-    const auto keys = terminal_scope::begin(t.near, terminal_mode::keys);
+    const auto keys = terminal_scope::start(t.near, terminal_mode::keys);
     const ::termios m = modes_of(t.near);
     EXPECT_EQ(m.c_lflag & (ICANON | ECHO), 0u);
     EXPECT_NE(m.c_lflag & ISIG, 0u);
@@ -94,7 +94,7 @@ TEST(a_terminal_scope, for_keys_keeps_signals_and_output_processing) {
 
 TEST(a_terminal_scope, for_hidden_input_keeps_line_mode) {
     const both_ends t;
-    const auto hidden = terminal_scope::begin(t.near, terminal_mode::hidden);
+    const auto hidden = terminal_scope::start(t.near, terminal_mode::hidden);
     const ::termios m = modes_of(t.near);
     EXPECT_EQ(m.c_lflag & ECHO, 0u);
     EXPECT_NE(m.c_lflag & ICANON, 0u);
@@ -102,9 +102,9 @@ TEST(a_terminal_scope, for_hidden_input_keeps_line_mode) {
 
 TEST(a_terminal_scope, of_what_is_no_terminal_is_an_error) {
     const auto p = weft::pipe::open().value();
-    EXPECT_EQ(terminal_scope::begin(p.reader.native_handle()).error(),
+    EXPECT_EQ(terminal_scope::start(p.reader.native_handle()).error(),
               std::errc::inappropriate_io_control_operation);
-    EXPECT_EQ(terminal_scope::begin(-1).error(), std::errc::bad_file_descriptor);
+    EXPECT_EQ(terminal_scope::start(-1).error(), std::errc::bad_file_descriptor);
     EXPECT_EQ(weft::size_of_terminal(p.reader.native_handle()).error(),
               std::errc::inappropriate_io_control_operation);
 }
@@ -113,7 +113,7 @@ TEST(a_terminal_scope, outlives_the_descriptor_it_was_given) {
     both_ends t;
     const auto before = weft::testing::descriptor_count();
     {
-        const auto raw = terminal_scope::begin(t.near);
+        const auto raw = terminal_scope::start(t.near);
         t.near.close();
         EXPECT_TRUE(is_raw(t.far));
     }
@@ -123,10 +123,10 @@ TEST(a_terminal_scope, outlives_the_descriptor_it_was_given) {
 
 TEST(a_terminal_scope, can_end_early_and_ends_only_once) {
     const both_ends t;
-    auto raw = terminal_scope::begin(t.near).value();
+    auto raw = terminal_scope::start(t.near).value();
     EXPECT_TRUE(raw.end());
     EXPECT_TRUE(is_as_ever(t.near));
-    const auto other = terminal_scope::begin(t.near);
+    const auto other = terminal_scope::start(t.near);
     EXPECT_TRUE(raw.end());
     EXPECT_TRUE(is_raw(t.near));
     EXPECT_EQ(raw.again().error(), weft::errc::closed);
@@ -134,7 +134,7 @@ TEST(a_terminal_scope, can_end_early_and_ends_only_once) {
 
 TEST(a_terminal_scope, can_set_its_modes_again_after_a_change) {
     const both_ends t;
-    auto raw = terminal_scope::begin(t.near).value();
+    auto raw = terminal_scope::start(t.near).value();
     ::termios m = modes_of(t.near);
     m.c_lflag |= ECHO | ICANON;
     ASSERT_EQ(::tcsetattr(t.near, TCSANOW, &m), 0);
@@ -145,20 +145,20 @@ TEST(a_terminal_scope, can_set_its_modes_again_after_a_change) {
 TEST(a_terminal_scope, can_be_moved_and_ends_when_assigned_to) {
     const both_ends t;
     const both_ends u;
-    std::optional<terminal_scope> first = terminal_scope::begin(t.near).value();
+    std::optional<terminal_scope> first = terminal_scope::start(t.near).value();
     terminal_scope there = std::move(*first);
     first.reset();
     EXPECT_TRUE(is_raw(t.near));
-    there = terminal_scope::begin(u.near).value();
+    there = terminal_scope::start(u.near).value();
     EXPECT_TRUE(is_as_ever(t.near));
     EXPECT_TRUE(is_raw(u.near));
 }
 
 TEST(a_terminal_scope, within_another_restores_the_outer_modes) {
     const both_ends t;
-    const auto keys = terminal_scope::begin(t.near, terminal_mode::keys);
+    const auto keys = terminal_scope::start(t.near, terminal_mode::keys);
     {
-        const auto raw = terminal_scope::begin(t.near);
+        const auto raw = terminal_scope::start(t.near);
         EXPECT_TRUE(is_raw(t.near));
     }
     EXPECT_NE(modes_of(t.near).c_lflag & ISIG, 0u);
@@ -167,7 +167,7 @@ TEST(a_terminal_scope, within_another_restores_the_outer_modes) {
 
 TEST(a_terminal_scope, is_not_ended_by_a_forked_child) {
     const both_ends t;
-    const auto raw = terminal_scope::begin(t.near);
+    const auto raw = terminal_scope::start(t.near);
     const ::pid_t id = ::fork();
     if (id == 0) {
         auto* const mine = const_cast<terminal_scope*>(&*raw);
@@ -194,7 +194,7 @@ int status_of(const std::function<bool(const both_ends&)>& in_session) {
 TEST(a_terminal_scope, in_the_foreground_sets_and_restores_the_modes) {
     EXPECT_EQ(status_of([](const both_ends& t) {
                   {
-                      const auto raw = terminal_scope::begin(t.near);
+                      const auto raw = terminal_scope::start(t.near);
                       if (!raw || !is_raw(t.near)) return false;
                   }
                   return is_as_ever(t.near);
@@ -204,7 +204,7 @@ TEST(a_terminal_scope, in_the_foreground_sets_and_restores_the_modes) {
 
 TEST(a_terminal_scope, in_the_background_leaves_the_terminal_alone) {
     EXPECT_EQ(status_of([](const both_ends& t) {
-                  auto raw = terminal_scope::begin(t.near).value();
+                  auto raw = terminal_scope::start(t.near).value();
                   const ::pid_t id = ::fork();  // has the terminal from now on
                   if (id == 0) {
                       ::pause();
@@ -214,7 +214,7 @@ TEST(a_terminal_scope, in_the_background_leaves_the_terminal_alone) {
                   ::setpgid(id, id);
                   if (::tcsetpgrp(t.near, id) != 0) return false;
                   ::signal(SIGTTOU, SIG_DFL);
-                  const auto other = terminal_scope::begin(t.near);
+                  const auto other = terminal_scope::start(t.near);
                   const bool right = other.error() == std::errc::device_or_resource_busy &&
                                      raw.again().error() == std::errc::device_or_resource_busy &&
                                      raw.end().error() == std::errc::device_or_resource_busy &&
@@ -233,10 +233,10 @@ TEST(a_terminal_scope_death, is_ended_by_a_normal_exit_of_the_program) {
         {
             const both_ends t;
             number_at_exit = ::dup(t.near);
-            // Runs after what begin() has registered.
+            // Runs after what start() has registered.
             std::atexit([] { ::_exit(is_as_ever(number_at_exit) ? 7 : 8); });
-            const auto keys = terminal_scope::begin(t.near, terminal_mode::keys);
-            const auto raw = terminal_scope::begin(t.near);
+            const auto keys = terminal_scope::start(t.near, terminal_mode::keys);
+            const auto raw = terminal_scope::start(t.near);
             if (is_raw(t.near)) std::exit(1);
         },
         ::testing::ExitedWithCode(7), "");
@@ -249,7 +249,7 @@ TEST_P(a_terminal, is_restored_when_a_fiber_is_stopped_or_killed) {
     const both_ends t;
     run([&] {
         fiber f([&] {
-            const auto raw = terminal_scope::begin(t.near);
+            const auto raw = terminal_scope::start(t.near);
             weft::this_fiber::sleep_for(1h);
         });
         weft::this_fiber::sleep_for(1ms);
@@ -262,7 +262,7 @@ TEST_P(a_terminal, is_restored_when_a_fiber_is_stopped_or_killed) {
         weft::loop l(weft::make_io_driver(GetParam()));
         fiber f(
             [&] {
-                const auto raw = terminal_scope::begin(t.near);
+                const auto raw = terminal_scope::start(t.near);
                 weft::this_fiber::sleep_for(1h);
             },
             {.on = l});

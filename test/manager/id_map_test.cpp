@@ -71,7 +71,7 @@ TEST(id_map, finds_the_successor_of_a_task_that_ended_while_spawning) {
         if (!first) return;  // not entered
         done = true;
         m.stop_all(weft::stop_reason::user, weft::duration::zero());
-        m.reopen();
+        m.restart();
         EXPECT_TRUE(first.over());
         successor = m.spawn_as(id, [] { weft::this_managed::suspend<int>(); }).value();
     };

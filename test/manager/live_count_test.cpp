@@ -20,7 +20,7 @@ struct agent {
 
     bool woken() { return on.pending_count() != 0; }
     ~agent() {
-        if (woken()) on.forget(w);
+        if (woken()) on.cancel_post(w);
     }
 };
 
@@ -50,7 +50,7 @@ TEST(live_count, admits_nothing_while_closed) {
     c.leave();
     EXPECT_TRUE(c.is_empty());
     c.alone();
-    c.reopen();
+    c.restart();
     EXPECT_EQ(c.admit(no_limit), verdict::admitted);
     c.leave();
 }

@@ -44,7 +44,7 @@ TEST(manager_closing, refuses_a_spawn_admitted_before_it) {
     EXPECT_EQ(m.spawn(does_when_moved(closes)).error(), weft::errc::closed);
     EXPECT_EQ(m.live_count(), 0u);
     EXPECT_TRUE(m.wait_until_idle(weft::steady_now()));
-    m.reopen();
+    m.restart();
     EXPECT_TRUE(m.spawn([] {}));
     l.run_until_idle();
 }

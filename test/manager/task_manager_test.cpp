@@ -700,7 +700,7 @@ TEST(task_manager_stop_all, requests_stop_then_kills_then_is_empty) {
     EXPECT_EQ(stubborn, 1);
     EXPECT_GE(w.l.now() - begun, 3s);
     EXPECT_LE(w.l.now() - begun, 4s);
-    w.m.reopen();
+    w.m.restart();
     EXPECT_TRUE(w.m.spawn([] {}));
     w.l.run();
 }

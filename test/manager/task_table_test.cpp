@@ -186,7 +186,7 @@ TEST(task_table, refuses_a_task_admitted_before_it_was_closed) {
     all.count.close();
     EXPECT_EQ(t.insert(task, tick_never, all.count).error(), weft::errc::closed);
     EXPECT_EQ(t.count().living, 0u);
-    all.count.reopen();
+    all.count.restart();
     EXPECT_NE(all.insert(t, task, tick_never), 0u);
     EXPECT_FALSE(t.remove(task, managed_status::done));
 }

@@ -65,7 +65,7 @@ public:
         posts_.fetch_add(1, std::memory_order_release);
     }
     // Called for a frame that ends after its waiter was claimed.
-    void forget(weft::runnable&) noexcept override { come_back(); }
+    void cancel_post(weft::runnable&) noexcept override { come_back(); }
     void arm(weft::timer_node& t) noexcept override {
         t.armed = true;
         timer_ = &t;

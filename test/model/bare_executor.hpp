@@ -10,7 +10,7 @@ namespace model {
 class bare_executor : public weft::executor {
 public:
     void post(weft::runnable&) noexcept override { unused(); }
-    void forget(weft::runnable&) noexcept override { unused(); }
+    void cancel_post(weft::runnable&) noexcept override { unused(); }
     void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
     void arm(weft::timer_node&) noexcept override { unused(); }
     void disarm(weft::timer_node&) noexcept override { unused(); }

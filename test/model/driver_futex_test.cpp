@@ -71,7 +71,7 @@ TEST(driver_futex, loses_no_wake_when_checked_after_clearing) {
             driver_futex d;
             news n;
             run.thread("owner", [&] {
-                d.forget_wake();
+                d.clear_wake();
                 while (!n.is_there()) static_cast<void>(d.wait(never));
             });
             run.thread("waker", [&] { n.tell(d); });
@@ -129,10 +129,10 @@ report watch_the_handle(bool forgets_first, const model::options& o) {
             run.thread("foreign loop", [&] {
                 const int fd = d.native_handle();
                 while (true) {
-                    if (forgets_first) d.forget_wake();
+                    if (forgets_first) d.clear_wake();
                     const bool all = of[0].is_there() && of[1].is_there();
                     if (all) return;
-                    if (!forgets_first) d.forget_wake();  // wrong: of a wake that came meanwhile
+                    if (!forgets_first) d.clear_wake();  // wrong: of a wake that came meanwhile
                     model::wait_until([&] { return is_readable(fd); });
                 }
             });

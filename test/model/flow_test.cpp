@@ -33,7 +33,7 @@ public:
         posts.fetch_add(1, std::memory_order_release);
     }
     void end() { life_.write(1); }
-    void forget(weft::runnable&) noexcept override { unused(); }
+    void cancel_post(weft::runnable&) noexcept override { unused(); }
     void arm(weft::timer_node&) noexcept override { unused(); }
     void disarm(weft::timer_node&) noexcept override { unused(); }
     weft::time_point now() const noexcept override { return {}; }
@@ -169,7 +169,7 @@ public:
     bool running_in_this_thread() const noexcept override {
         return weft::current_executor() == this;
     }
-    void forget(weft::runnable&) noexcept override { unused(); }
+    void cancel_post(weft::runnable&) noexcept override { unused(); }
     void arm(weft::timer_node&) noexcept override { unused(); }
     void disarm(weft::timer_node&) noexcept override { unused(); }
     void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
@@ -231,7 +231,7 @@ public:
     void forget() {
         const bool of_other = nursery_block::failure_in(f) == others_error;
         weft::detail::this_thread_runs().current = &f;
-        (of_other ? other : block)->forget_failure();
+        (of_other ? other : block)->clear_failure();
         weft::detail::this_thread_runs().current = nullptr;
     }
     void no_wait() {

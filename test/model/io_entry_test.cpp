@@ -93,7 +93,7 @@ public:
             pending_.store(1, std::memory_order_release);
         return {};
     }
-    void forget(io_entry&, std::uint32_t, bool) noexcept override {
+    void deregister(io_entry&, std::uint32_t, bool) noexcept override {
         is_watching_.store(0, relaxed);
         ++forgotten;
     }
@@ -104,7 +104,7 @@ public:
 
     // The end of its destructor, as io_driver's: nothing watches by it any more.
     void end(bool waits) {
-        entry_.forget_driver(*this);
+        entry_.deregister_driver(*this);
         if (waits) await_letting_go();
         is_there.write(0);
     }

@@ -68,7 +68,7 @@ public:
         require(of != nullptr && of->turn.handle == h, "it is a flow's turn");
         post(of->turn);
     }
-    void forget(weft::runnable& r) noexcept override {
+    void cancel_post(weft::runnable& r) noexcept override {
         wait_until([&] {
             return std::any_of(posts_.begin() + run_count_, posts_.end(), [&](const auto& p) {
                 return p.load(std::memory_order_acquire) == &r;

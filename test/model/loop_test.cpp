@@ -36,7 +36,7 @@ public:
         sleeps_.wake();
         static_cast<void>(life_.read());
     }
-    void forget_wake() noexcept override { sleeps_.forget_wake(); }
+    void clear_wake() noexcept override { sleeps_.clear_wake(); }
     weft::time_point now() const noexcept override { return sleeps_.now(); }
     int native_handle() noexcept override { return sleeps_.native_handle(); }
     bool give_way(driver* d) noexcept override { return sleeps_.give_way(d); }

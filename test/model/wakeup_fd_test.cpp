@@ -66,7 +66,7 @@ TEST(wakeup_fd, notifies_a_foreign_loop_of_each_wake) {
         run.thread("host", [&] {
             w.fd.always_tell();
             for (;;) {
-                w.fd.forget();
+                w.fd.clear();
                 if (w.work.load(relaxed) == 2) return;
                 model::wait_until([&] { return weft::testing::readable(w.fd.number()); });
             }

@@ -225,7 +225,7 @@ std::string line_path(100, 0);
 
 void line() {
     serial_line l = got(serial_line::open(line_path));
-    terminal_scope scope = got(terminal_scope::begin(l.reader.native_handle()));
+    terminal_scope scope = got(terminal_scope::start(l.reader.native_handle()));
     static_cast<void>(got(size_of_terminal(l.reader.native_handle())));
     auto other = spawn([&] {
         this_fiber::yield();

@@ -81,7 +81,7 @@ TEST(driver_futex, makes_its_handle_readable_again_after_a_forgotten_wake) {
     for (int i = 0; i < 3; ++i) {
         d.wake();
         EXPECT_TRUE(readable(fd));
-        d.forget_wake();
+        d.clear_wake();
         EXPECT_FALSE(readable(fd));
     }
     const time_point until = d.now() + 1ms;

@@ -61,7 +61,7 @@ TEST_F(guard_death, by_protection_faults) {
     memory.no_markers = true;
     ASSERT_EQ(install_fault_guard(page), guard_kind::protection);
     EXPECT_DEATH(touch(page.begin), "");
-    forget_guard(guard_kind::protection);
+    release_guard(guard_kind::protection);
 }
 
 TEST_F(guard, counts_only_protections) {
@@ -70,10 +70,10 @@ TEST_F(guard, counts_only_protections) {
     const std::size_t before = protection_count();
     ASSERT_EQ(install_fault_guard(page), guard_kind::protection);
     EXPECT_EQ(protection_count(), before + 1);
-    forget_guard(guard_kind::marker);
-    forget_guard(guard_kind::canary);
+    release_guard(guard_kind::marker);
+    release_guard(guard_kind::canary);
     EXPECT_EQ(protection_count(), before + 1);
-    forget_guard(guard_kind::protection);
+    release_guard(guard_kind::protection);
     EXPECT_EQ(protection_count(), before);
 }
 
@@ -96,7 +96,7 @@ TEST_F(guard, stops_adding_protections_at_its_budget) {
     std::size_t got = 0;
     while (install_fault_guard(page) == guard_kind::protection) ++got;
     EXPECT_EQ(got + before, protection_budget());
-    while (got-- != 0) forget_guard(guard_kind::protection);
+    while (got-- != 0) release_guard(guard_kind::protection);
     EXPECT_EQ(protection_count(), before);
 }
 

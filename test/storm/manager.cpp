@@ -194,7 +194,7 @@ struct storm_round {
                 if (x.one_in(40)) {
                     m.stop_all(weft::stop_reason::user, std::chrono::microseconds(x.below(300)));
                     if (x.one_in(2)) std::this_thread::yield();
-                    m.reopen();
+                    m.restart();
                 } else if (x.one_in(20)) {
                     static_cast<void>(m.wait_until_idle(weft::steady_now()));
                 } else if (x.one_in(20)) {

@@ -99,7 +99,7 @@ public:
         const std::lock_guard held(lock_);
         posted_.push_back({handle, of, nullptr});
     }
-    void forget(runnable& r) noexcept override {
+    void cancel_post(runnable& r) noexcept override {
         while (!take_out(r)) std::this_thread::yield();
     }
     void arm(timer_node& t) noexcept override {

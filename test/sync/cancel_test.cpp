@@ -70,14 +70,14 @@ struct things {
         EXPECT_TRUE(mutex.try_lock());
         EXPECT_TRUE(recursive.try_lock());
         EXPECT_TRUE(shared.try_lock());
-        EXPECT_TRUE(weft::await(once.async_begin()));
+        EXPECT_TRUE(weft::await(once.async_acquire()));
         EXPECT_TRUE(full.try_send(1));
     }
     ~things() {
         mutex.unlock();
         recursive.unlock();
         shared.unlock();
-        once.leave(false);
+        once.release(false);
     }
 };
 
@@ -183,7 +183,7 @@ const wait every_wait[] = {
      throws_void<[](things& t) { return t.barrier.async_arrive_and_wait(); }>,
      [](things& t) { return t.barrier.arrive_and_wait(), true; }},
     {"once_enter", [](things& t) { return weft::call_once(t.once, [] {}), false; },
-     throws<[](things& t) { return t.once.async_begin(); }>,
+     throws<[](things& t) { return t.once.async_acquire(); }>,
      [](things& t) { return !t.once.is_done(); }},
     {"mutex_lock", [](things& t) { return t.mutex.lock(), false; },
      throws_void<[](things& t) { return t.mutex.async_lock(); }>,

@@ -16,11 +16,11 @@ TEST_P(once_among, one_caller_initialises_and_the_others_wait) {
     weft::once_flag flag;
     int value = 0;
     run_many(4, [&](auto wait) -> weft::task<> {
-        const bool mine = co_await wait(flag.async_begin());
+        const bool mine = co_await wait(flag.async_acquire());
         if (mine) {
             co_await wait(weft::sleep_for(1ms));
             ++value;
-            flag.leave(true);
+            flag.release(true);
         }
         EXPECT_EQ(value, 1);
     });
@@ -60,8 +60,8 @@ TEST(once, an_exception_lets_the_next_caller_try) {
 }
 
 TEST(once_death, leave_without_enter) {
-    EXPECT_DEATH(weft::once_flag().leave(true),
-                 "leave.. of a once_flag that was not entered .*once_test");
+    EXPECT_DEATH(weft::once_flag().release(true),
+                 "release.. of a once_flag that was not acquired .*once_test");
 }
 
 TEST(once_death, call_once_names_the_calling_line) {
@@ -80,7 +80,7 @@ TEST(once, an_uncommitted_guard_lets_the_next_caller_try) {
     weft::once_flag loaded;
     int tries = 0;
     const auto load = [&]() -> weft::task<> {
-        if (!co_await loaded.async_begin()) co_return;
+        if (!co_await loaded.async_acquire()) co_return;
         weft::once_guard mine(loaded);
         co_await weft::sleep_for(std::chrono::milliseconds(1));
         if (++tries == 1) throw std::runtime_error("not yet");

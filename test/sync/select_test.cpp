@@ -258,7 +258,7 @@ struct at_once_executor final : weft::executor {
     void defer(std::coroutine_handle<> h, weft::flow* of) noexcept override {
         weft::detail::run_turn(*this, h, of);
     }
-    void forget(weft::runnable&) noexcept override {}
+    void cancel_post(weft::runnable&) noexcept override {}
     void arm(weft::timer_node&) noexcept override {}
     void disarm(weft::timer_node&) noexcept override {}
     weft::time_point now() const noexcept override { return weft::steady_now(); }

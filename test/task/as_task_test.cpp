@@ -115,8 +115,8 @@ TEST(as_task, takes_operations_of_each_kind) {
         event.set();
         co_await as_task(event.async_wait());
         co_await as_task(is_set.async_wait());
-        EXPECT_TRUE(co_await as_task(once.async_begin()));
-        once.leave(true);
+        EXPECT_TRUE(co_await as_task(once.async_acquire()));
+        once.release(true);
         co_await as_task(barrier.async_arrive_and_wait());
         EXPECT_TRUE(co_await as_task(items.async_send(std::make_unique<int>(4))));
         auto item = co_await as_task(items.async_recv());

@@ -86,7 +86,7 @@ TEST(executor, cancels_a_post_that_has_not_run) {
     manual_executor on;
     on.post(a.node);
     on.post(b.node);
-    on.forget(a.node);
+    on.cancel_post(a.node);
     on.run_all();
     EXPECT_EQ(ran, std::vector{2});
 }

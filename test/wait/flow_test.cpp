@@ -299,7 +299,7 @@ public:
         posted.push_back(r);
     }
     void defer(std::coroutine_handle<>, flow*) noexcept override {}
-    void forget(runnable&) noexcept override {}
+    void cancel_post(runnable&) noexcept override {}
     void arm(timer_node&) noexcept override {}
     void disarm(timer_node&) noexcept override {}
     time_point now() const noexcept override { return {}; }
@@ -340,7 +340,7 @@ TEST(flow, detach_from_executor_disarms_the_deadline_of_its_wait) {
     c.start(a, &f);
     EXPECT_EQ(a.timer_count(), 1u);
     g.let_one_pass();
-    a.forget(*f.waiting);
+    a.cancel_post(*f.waiting);
     a.call([&] { f.detach_from_executor(); });
     EXPECT_EQ(a.timer_count(), 0u);
     EXPECT_EQ(f.home, nullptr);

@@ -84,7 +84,7 @@ TEST(thread_executor, a_deadline_fires_while_work_is_always_ready) {
     detail::this_thread_host().post(r.node);
     EXPECT_EQ(sync_wait(g.async_pass_until(steady_now() + 1ms)), wait_status::timed_out);
     EXPECT_GT(r.left, 0);
-    detail::this_thread_host().forget(r.node);
+    detail::this_thread_host().cancel_post(r.node);
 }
 
 // The event and the deadline at about the same time, checked against what the waker saw.

@@ -580,7 +580,7 @@ class quiet_executor final : public executor {
 public:
     void post(runnable& r) noexcept override { queue_.push_back(r); }
     void defer(std::coroutine_handle<>, flow*) noexcept override {}
-    void forget(runnable&) noexcept override {}
+    void cancel_post(runnable&) noexcept override {}
     void arm(timer_node&) noexcept override {}
     void disarm(timer_node&) noexcept override {}
     time_point now() const noexcept override { return {}; }

@@ -27,7 +27,7 @@ void drain_event_fd(int number) noexcept {
     while (::read(number, &count, sizeof count) < 0) of_this.met("read of an eventfd", errno);
 }
 
-void forget_event_fd(int number) noexcept {
+void clear_event_fd(int number) noexcept {
     std::uint64_t count;
     refusals of_this;
     while (::read(number, &count, sizeof count) < 0 && errno != EAGAIN)

@@ -33,7 +33,7 @@ void end_fiber(flow& f) noexcept {
     // Its turn is posted: it has yielded, which it may while a coroutine that it started and does
     // not await waits in it; or it has not started and its executor is known.
     const bool is_ready = self.waiting == nullptr || self.after_turn == fiber_core::yielded;
-    if (is_ready && self.home != nullptr) self.home->forget(self.turn);
+    if (is_ready && self.home != nullptr) self.home->cancel_post(self.turn);
     running_flow& here = this_thread_runs();
     const running_flow before =
         std::exchange(here, {&self, self.home != nullptr ? self.home : here.on});

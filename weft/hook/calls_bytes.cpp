@@ -135,7 +135,7 @@ ssize_t try_to_read(int fd, const iovec* v, int count) {
         case fd_sort::message: {
             const ssize_t n = receive(fd, v, count);
             if (n >= 0 || errno != ENOTSOCK) return n;
-            forget_sort(fd);
+            invalidate_sort(fd);
             return try_to_read(fd, v, count);
         }
         case fd_sort::pipe:
@@ -164,7 +164,7 @@ ssize_t try_to_write(int fd, const iov_cursor& rest, int& quiet) {
             if (n >= 0) return n;
             if (errno == EAGAIN) quiet |= quiet_while_waiting(fd);
             if (errno != ENOTSOCK) return n;
-            forget_sort(fd);
+            invalidate_sort(fd);
             return try_to_write(fd, rest, quiet);
         }
         case fd_sort::pipe:
@@ -209,7 +209,7 @@ ssize_t read_all_sorts(int fd, const iovec* v, int count) {
         m.msg_iovlen = static_cast<std::size_t>(count);
         const ssize_t n = in_fiber::recvmsg(fd, &m, 0);
         if (n >= 0 || errno != ENOTSOCK) return n;
-        forget_sort(fd);
+        invalidate_sort(fd);
     }
     return transfer(fd, true, [=] { return try_to_read(fd, v, count); });
 }
@@ -255,7 +255,7 @@ ssize_t read(int fd, void* to, size_t bytes) {
             return receive_with(fd, [=](int flags) { return real::recv(fd, to, bytes, flags); });
         });
         if (n >= 0 || errno != ENOTSOCK) return n;
-        forget_sort(fd);
+        invalidate_sort(fd);
     }
     if (bytes == 0) return read_none(fd, to);
     if (bytes > std::size_t{SSIZE_MAX}) return real::read(fd, to, bytes);

@@ -44,9 +44,9 @@ void stand_at_bell(void*) noexcept {
 }
 
 // The bell's thread is not in the child, and the waiters are in the parent.
-__attribute__((constructor(101))) void forget_bell_in_children() {
+__attribute__((constructor(101))) void clear_bell_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
-        posts.forget_all();
+        posts.clear_all();
         bell_stands.store(false, std::memory_order_relaxed);
     });
 }

@@ -64,7 +64,7 @@ class cancel_records {
 public:
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }
-    void forget_lock() noexcept { std::construct_at(&lock_); }
+    void clear_lock() noexcept { std::construct_at(&lock_); }
 
     // Under the lock.
     cancel_record** find(std::uint64_t id) noexcept {
@@ -83,7 +83,7 @@ constinit cancel_records all_cancel_records;
 // Another thread of the parent may have locked the list. Each change is one store, which was made
 // or was not.
 __attribute__((constructor(101))) void unlock_records_in_children() {
-    ::pthread_atfork(nullptr, nullptr, [] { all_cancel_records.forget_lock(); });
+    ::pthread_atfork(nullptr, nullptr, [] { all_cancel_records.clear_lock(); });
 }
 
 std::uint64_t cancel_key() noexcept {

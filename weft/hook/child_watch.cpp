@@ -70,7 +70,7 @@ all_watches& watches() noexcept {
 
 // Another thread of the parent may have been in the middle of a change, and the threads of the
 // watches are in the parent.
-__attribute__((constructor(101))) void forget_watches_in_children() {
+__attribute__((constructor(101))) void clear_watches_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] { std::construct_at(&watches()); });
 }
 

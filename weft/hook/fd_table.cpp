@@ -89,12 +89,12 @@ void add_to_sort(int fd, std::uint8_t bits) noexcept {
         p->fetch_or(bits, relaxed);
 }
 
-void forget_sort(int fd) noexcept {
+void invalidate_sort(int fd) noexcept {
     place* const p = table.find(fd);
     if (p != nullptr && p->load(relaxed) != 0) p->store(0, relaxed);
 }
 
-void forget_sorts(unsigned first, unsigned last) noexcept {
+void invalidate_sorts(unsigned first, unsigned last) noexcept {
     table.for_each(first, std::min(last, highest.load(relaxed)), [](int, place& p) {
         if (p.load(relaxed) != 0) p.store(0, relaxed);
     });

@@ -42,7 +42,7 @@ __attribute__((constructor(101))) void begin() {
     own_process.store(::getpid(), std::memory_order_relaxed);
     ::pthread_atfork(nullptr, nullptr, [] {
         process_state::set(process_state::alive, false);
-        forget_thread_number();
+        clear_thread_number();
     });
     if (is_set("WEFT_HOOK_FILES")) process_state::set(process_state::files, true);
     if (is_refused("WEFT_HOOK_PTHREADS")) process_state::set(process_state::pthreads, false);
@@ -67,10 +67,10 @@ __attribute__((constructor)) void check() { report_inactive(is_set("WEFT_HOOK_RE
 
 void enable_in_child() noexcept {
     if (own_process.load(std::memory_order_relaxed) == ::getpid()) return;  // not a child
-    forget_parents_waits();
-    forget_parents_threads();
+    clear_parents_waits();
+    clear_parents_threads();
     own_process.store(::getpid(), std::memory_order_relaxed);
-    forget_shared_child();
+    clear_shared_child();
     process_state::set(process_state::alive, true);
 }
 

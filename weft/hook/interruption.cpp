@@ -73,7 +73,7 @@ constinit atomic<unsigned> forks_of_waits{0};
 
 // The waits are the parent's, and another thread of the parent may have been changing the list or a
 // note.
-__attribute__((constructor(101))) void forget_waits_in_children() {
+__attribute__((constructor(101))) void clear_waits_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
         forks_of_waits.fetch_add(1, std::memory_order_relaxed);
         std::construct_at(&waits());

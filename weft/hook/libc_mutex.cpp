@@ -281,7 +281,7 @@ public:
     }
     // In a new process: what the parent's fibers own is locked by the parent's threads, as the
     // words of a mutex show; and another thread may have been in the middle of a change.
-    void forget_all() noexcept {
+    void clear_all() noexcept {
         std::construct_at(&lock_);
         first_ = nullptr;
     }
@@ -292,8 +292,8 @@ private:
 };
 constinit lendings all_lendings;
 
-__attribute__((constructor(101))) void forget_lendings_in_children() {
-    ::pthread_atfork(nullptr, nullptr, [] { all_lendings.forget_all(); });
+__attribute__((constructor(101))) void clear_lendings_in_children() {
+    ::pthread_atfork(nullptr, nullptr, [] { all_lendings.clear_all(); });
 }
 
 lending* new_lending(const pthread_mutex_t& m, int me) noexcept {
@@ -537,7 +537,7 @@ int unlock_unasked(pthread_mutex_t& m) {
 #endif
 }
 
-void forget_thread_number() noexcept { weft::detail::this_thread_number() = 0; }
+void clear_thread_number() noexcept { weft::detail::this_thread_number() = 0; }
 
 bool lock_unasked([[maybe_unused]] pthread_mutex_t& m) noexcept {
 #if defined(__GLIBC__)

@@ -83,7 +83,7 @@ blocking_pool& pool_of_waits() noexcept {
 }
 
 // None of the pools is ever destroyed, and the calls queued there are the parent's.
-void forget_parents_threads() noexcept {
+void clear_parents_threads() noexcept {
     ::new (&pool_of_waits()) blocking_pool(without_bound);
     ::new (&default_blocking_pool()) blocking_pool;
     ::new (&weft::detail::name_pool()) blocking_pool;

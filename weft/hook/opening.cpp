@@ -114,7 +114,7 @@ opening asked_opening_of(int fd) noexcept {
             }
             gone = known;
         }
-        forget_sort(fd);
+        invalidate_sort(fd);
         end_opening(gone.entry(), gone.generation());
     }
 }
@@ -131,7 +131,7 @@ void end_opening(io_entry& e, std::uint64_t generation) noexcept {
 }
 
 // Each in its first state, whatever another thread of the parent was doing. E4: all may be ready.
-void forget_parents_waits() noexcept {
+void clear_parents_waits() noexcept {
     new (&adopting) detail::spin_lock;
     weft::detail::for_each_entry(
         [](io_entry& e, void*) {

@@ -44,12 +44,12 @@ parking_line& line_of(const void* address) noexcept {
 }
 
 // A thread that forks may have left other threads in the middle of a change.
-void forget_all() noexcept {
-    for (padded_line& l : lines) l.line.forget_all();
+void clear_all() noexcept {
+    for (padded_line& l : lines) l.line.clear_all();
 }
 
-__attribute__((constructor(101))) void forget_in_children() {
-    ::pthread_atfork(nullptr, nullptr, [] { forget_all(); });
+__attribute__((constructor(101))) void clear_in_children() {
+    ::pthread_atfork(nullptr, nullptr, [] { clear_all(); });
 }
 
 // The wait of a fiber. Movable until it is started, for shared stacks.

@@ -188,7 +188,7 @@ void close_entry(io_entry& e) noexcept {
 }  // namespace
 
 void leave_table(int fd) noexcept {
-    forget_sort(fd);
+    invalidate_sort(fd);
     if (io_entry* const e = weft::detail::find_entry(fd)) close_entry(*e);
 }
 
@@ -196,7 +196,7 @@ void leave_table(unsigned first, unsigned last) noexcept {
     struct range {
         unsigned first, last;
     } both = {first, last};
-    forget_sorts(first, last);
+    invalidate_sorts(first, last);
     weft::detail::for_each_entry(
         [](io_entry& e, void* with) {
             const range r = *static_cast<range*>(with);

@@ -24,7 +24,7 @@ void expect_shared_child() noexcept {
     shared_child_is_expected.store(true, std::memory_order_relaxed);
 }
 
-void forget_shared_child() noexcept {
+void clear_shared_child() noexcept {
     shared_child_is_expected.store(!WEFT_SEES_SHARED_CHILDREN, std::memory_order_relaxed);
 }
 

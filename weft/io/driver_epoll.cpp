@@ -49,7 +49,7 @@ driver_epoll::driver_epoll() : io_driver(false), set_(::epoll_create1(EPOLL_CLOE
 }
 
 driver_epoll::~driver_epoll() {
-    forget_all();
+    deregister_all();
     ::close(set_);
 }
 
@@ -68,7 +68,7 @@ std::error_code driver_epoll::watch(io_entry& entry, std::uint32_t generation) n
 }
 
 // A closed file leaves the set by itself.
-void driver_epoll::forget(io_entry& entry, std::uint32_t, bool stays_open) noexcept {
+void driver_epoll::deregister(io_entry& entry, std::uint32_t, bool stays_open) noexcept {
     if (stays_open) ::epoll_ctl(set_, EPOLL_CTL_DEL, entry.number, nullptr);
 }
 

@@ -27,7 +27,7 @@ int milliseconds_until(time_point until) noexcept {
 
 // While it sleeps, the system keeps the files in its list open.
 driver_poll::driver_poll() : io_driver(false, true) {}
-driver_poll::~driver_poll() { forget_all(); }
+driver_poll::~driver_poll() { deregister_all(); }
 
 std::error_code driver_poll::watch(io_entry& e, std::uint32_t generation) noexcept {
     const std::lock_guard held(lock_);
@@ -43,7 +43,7 @@ std::error_code driver_poll::watch(io_entry& e, std::uint32_t generation) noexce
     return {};
 }
 
-void driver_poll::forget(io_entry& e, std::uint32_t, bool) noexcept {
+void driver_poll::deregister(io_entry& e, std::uint32_t, bool) noexcept {
     const std::lock_guard held(lock_);
     std::erase_if(watched_, [&](const watched& w) { return w.number == e.number; });
 }

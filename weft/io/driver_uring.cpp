@@ -90,13 +90,13 @@ public:
     void poll() noexcept override;
     void flush() noexcept override;
     void wake() noexcept override;
-    void forget_wake() noexcept override;
+    void clear_wake() noexcept override;
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
     [[nodiscard]] std::error_code watch(io_entry&, std::uint32_t generation) noexcept override;
     bool watches_room_apart() const noexcept override { return ends_all_; }
     [[nodiscard]] std::error_code watch_room(io_entry&, std::uint32_t generation) noexcept override;
-    void forget(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
+    void deregister(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
     void release() noexcept override;
     void make_room() noexcept override;
     void submit(io_request&) noexcept override;
@@ -180,7 +180,7 @@ int driver_uring::probe() noexcept {
 }
 
 driver_uring::~driver_uring() {
-    forget_all();
+    deregister_all();
     end_accepts();
     // Done here, because the system would take its time. Not if the ring is full: another thread
     // than the ring's cannot make room.
@@ -274,7 +274,7 @@ void driver_uring::make_room() noexcept {
 
 // A multishot poll keeps the file open, and so keeps the peer waiting for the end; so does a call
 // that is under way.
-void driver_uring::forget(io_entry& e, std::uint32_t generation, bool) noexcept {
+void driver_uring::deregister(io_entry& e, std::uint32_t generation, bool) noexcept {
     end_later(key_of(e, generation, tag_entry));
 }
 
@@ -397,7 +397,7 @@ void driver_uring::submit(io_request& r) noexcept {
 }
 
 void driver_uring::cancel(io_request& r) noexcept {
-    if (accepts_.forget(r)) return r.complete(-ECANCELED);
+    if (accepts_.cancel(r)) return r.complete(-ECANCELED);
     ::io_uring_sqe& s = entry();
     ::io_uring_prep_cancel64(&s, reinterpret_cast<std::uintptr_t>(&r), 0);
     ::io_uring_sqe_set_data64(&s, tag_nobody);
@@ -429,9 +429,9 @@ void driver_uring::tell_foreign_loop() noexcept {
 }
 
 // Later wakes signal again. flush() looks for results whose signal is cleared here.
-void driver_uring::forget_wake() noexcept {
-    wake_.forget();
-    if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0) detail::forget_event_fd(fd);
+void driver_uring::clear_wake() noexcept {
+    wake_.clear();
+    if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0) detail::clear_event_fd(fd);
 }
 
 bool driver_uring::wait(time_point until) noexcept {

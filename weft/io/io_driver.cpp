@@ -31,10 +31,10 @@ void io_driver::set_read_buffers(unsigned count, std::size_t bytes) noexcept {
     buffers_->resize(count, bytes);
 }
 
-void io_driver::forget_all() noexcept {
-    detail::for_each_entry(
-        [](detail::io_entry& e, void* gone) { e.forget_driver(*static_cast<io_driver*>(gone)); },
-        this);
+void io_driver::deregister_all() noexcept {
+    detail::for_each_entry([](detail::io_entry& e,
+                              void* gone) { e.deregister_driver(*static_cast<io_driver*>(gone)); },
+                           this);
     await_letting_go();
 }
 

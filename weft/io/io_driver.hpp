@@ -72,9 +72,9 @@ public:
     }
     // The entry is about to be closed, or is released and stays open. Under the entry's lock, so
     // this wakes nothing: the entry holds and wakes a driver that keeps files open. Any thread.
-    virtual void forget(detail::io_entry&, std::uint32_t /*generation*/,
-                        bool /*stays_open*/) noexcept {}
-    // On return, the driver no longer keeps open the files that it was made to forget. The driver's
+    virtual void deregister(detail::io_entry&, std::uint32_t /*generation*/,
+                            bool /*stays_open*/) noexcept {}
+    // On return, the driver no longer keeps open the files of its former entries. The driver's
     // own thread.
     virtual void release() noexcept {}
     // A waiter was queued; for a driver that makes a new list for each sleep. Any thread.
@@ -89,15 +89,16 @@ public:
     virtual void cancel(detail::io_request&) noexcept {}
     virtual void cancel_now(detail::io_request&) noexcept {}
     // The entry was closed in this generation: the calls on it that were submitted here end soon.
-    // As forget().
+    // As deregister().
     virtual void cancel_calls(detail::io_entry&, std::uint32_t /*generation*/) noexcept {}
     // Ends the armed accept of a listener. Any thread.
     virtual void end_accepting(detail::prefetched_accepts&) noexcept {}
 
-    // Called under the lock of an entry that ends and that the driver is asked to forget; keeps the
+    // Called under the lock of an entry that ends and leaves the driver; keeps the
     // driver from being destroyed until it was woken for that. Any thread.
     void hold() noexcept {
-        // Relaxed: the entry's lock, which forget_all() takes, orders it before await_letting_go().
+        // Relaxed: the entry's lock, which deregister_all() takes, orders it before
+        // await_letting_go().
         holds_.fetch_add(1, std::memory_order_relaxed);
     }
     void wake_and_release() noexcept {
@@ -114,8 +115,8 @@ protected:
     explicit io_driver(bool completes, bool asks_anew = false);  // throws bad_alloc
     // Called by the destructor of a driver: it watches nothing any more, and the waiters look for
     // another driver.
-    void forget_all() noexcept;
-    // After the last entry has forgotten the driver: waits until no other thread is about to wake
+    void deregister_all() noexcept;
+    // After the last entry has left the driver: waits until no other thread is about to wake
     // it.
     void await_letting_go() const noexcept {
         // Acquire: pairs with wake_and_release().

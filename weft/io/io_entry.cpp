@@ -104,11 +104,11 @@ void io_entry::end_now(bool stays_open, ended& by) noexcept {
     const bool has_calls = (now & users) > user;  // close() is a user itself
     for (wait_list& queue : waiting) claim_all(queue, by.waiters);
     by.drivers.take(drivers, [&](io_driver& d, std::uintptr_t what) {
-        const bool forgets = (what & watcher_set::watches) != 0;
+        const bool leaves = (what & watcher_set::watches) != 0;
         const bool cancels = (what & watcher_set::serves) != 0 && has_calls;
-        if (forgets) d.forget(*this, generation, stays_open);
+        if (leaves) d.deregister(*this, generation, stays_open);
         if (cancels) d.cancel_calls(*this, generation);
-        if (!d.holds_files() || (!forgets && !cancels)) return false;
+        if (!d.holds_files() || (!leaves && !cancels)) return false;
         d.hold();
         return true;
     });
@@ -302,7 +302,7 @@ bool io_entry::is_watched_by(const io_driver& d) noexcept {
     return drivers.has(d, watcher_set::watches);
 }
 
-void io_entry::forget_driver(io_driver& d) noexcept {
+void io_entry::deregister_driver(io_driver& d) noexcept {
     wait_list woken;
     {
         const std::lock_guard held(lock);

@@ -134,7 +134,7 @@ public:
         return l;
     }
 
-    void forget_all() noexcept {
+    void clear_cache() noexcept {
         const std::lock_guard held(lock_);
         names_.clear();
     }
@@ -217,7 +217,7 @@ resolver::resolver(resolver_options o)
     : core_(std::make_shared<detail::resolver_core>(std::move(o))) {}
 resolver::~resolver() = default;
 
-void resolver::forget_all() noexcept { core_->forget_all(); }
+void resolver::clear_cache() noexcept { core_->clear_cache(); }
 std::size_t resolver::call_count() const noexcept { return core_->call_count(); }
 resolver_backend resolver::by() const noexcept { return core_->by(); }
 

@@ -110,7 +110,7 @@ public:
     result<std::vector<endpoint>> resolve(
         std::string_view host, std::uint16_t port,
         std::source_location caller = std::source_location::current());
-    void forget_all() noexcept;  // drops the answers that are kept
+    void clear_cache() noexcept;  // drops the answers that are kept
 
     std::size_t call_count() const noexcept;  // queries so far that no kept answer could serve
     resolver_backend by() const noexcept;     // never automatic

@@ -177,7 +177,7 @@ bool is_alike(const ::termios& a, const ::termios& b) noexcept {
 
 }  // namespace
 
-result<terminal_scope> terminal_scope::begin(int number, terminal_mode mode) noexcept {
+result<terminal_scope> terminal_scope::start(int number, terminal_mode mode) noexcept {
     std::unique_ptr<kept_modes> kept(new (std::nothrow) kept_modes);
     if (kept == nullptr) return failure(std::errc::not_enough_memory);
     if (auto r = told_by(::tcgetattr(number, &kept->before)); !r) return failure(r.error());

@@ -8,7 +8,7 @@
 // No call here waits: bytes that are being sent when the modes change are sent under the new ones.
 //
 // Job control. While this program is in the background of its terminal, another program has the
-// terminal: begin() returns device_or_resource_busy, and the end of a scope leaves the modes as
+// terminal: start() returns device_or_resource_busy, and the end of a scope leaves the modes as
 // they are. A shell sets the modes itself when it stops a program; after SIGCONT a program sets its
 // own with again().
 //
@@ -18,7 +18,7 @@
 // control), close() waits for what was written, 30 s at most unless setserial(8) says otherwise,
 // and the driver's thread waits with it.
 //
-//   auto keys = weft::terminal_scope::begin(0, weft::terminal_mode::keys);
+//   auto keys = weft::terminal_scope::start(0, weft::terminal_mode::keys);
 //   if (!keys) return keys.error();      // inappropriate_io_control_operation: it is no terminal
 //   auto in = weft::standard_input().value();
 //   auto resized = weft::signal_set::open({SIGWINCH}).value();
@@ -56,7 +56,7 @@ struct kept_modes;
 // closed before that.
 class terminal_scope {
 public:
-    static result<terminal_scope> begin(int number, terminal_mode = terminal_mode::raw) noexcept;
+    static result<terminal_scope> start(int number, terminal_mode = terminal_mode::raw) noexcept;
 
     terminal_scope(terminal_scope&&) noexcept;
     terminal_scope& operator=(terminal_scope&&) noexcept;

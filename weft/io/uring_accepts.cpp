@@ -76,7 +76,7 @@ void uring_accepts::wait(io_request& r) noexcept {
     if (const int n = r.ahead->take(); n >= 0) return r.complete(n);
     served* s = find(r.ahead);
     if (s == nullptr) {
-        forget_ended();
+        release_ended();
         std::unique_ptr<served> fresh(new (std::nothrow) served);
         if (fresh == nullptr) return r.complete(-ENOMEM);
         s = fresh.get();
@@ -104,7 +104,7 @@ void uring_accepts::end(served& s) noexcept {
     ::io_uring_sqe_set_data64(&e, tag_nobody);
 }
 
-bool uring_accepts::forget(io_request& r) noexcept {
+bool uring_accepts::cancel(io_request& r) noexcept {
     served* const s = find(r.ahead);
     return s != nullptr && s->waiting.remove(r);
 }
@@ -150,7 +150,7 @@ bool uring_accepts::is_under_way() const noexcept {
 }
 
 // Listeners that are closed, or no longer served here.
-void uring_accepts::forget_ended() noexcept {
+void uring_accepts::release_ended() noexcept {
     for (std::unique_ptr<served>* at = &first_; *at != nullptr;) {
         served& s = **at;
         if (s.under_way || !s.waiting.empty() || (s.of.is_open() && s.ahead->serve(driver_))) {

@@ -27,6 +27,6 @@ void wakeup_fd::tell() noexcept { notify_event_fd(number_); }
 
 void wakeup_fd::drain() noexcept { drain_event_fd(number_); }
 
-void wakeup_fd::forget_told() noexcept { forget_event_fd(number_); }
+void wakeup_fd::clear_fd() noexcept { clear_event_fd(number_); }
 
 }  // namespace weft::detail

@@ -31,14 +31,14 @@ bool managed_end::note_join() noexcept {
 }
 
 // The core exists: the joiner is a task in it.
-void managed_end::forget_join() noexcept {
+void managed_end::clear_join() noexcept {
     if (joiner_ == nullptr) return;
     const std::lock_guard held(joiner_->core.joins_lock());
     std::exchange(joiner_, nullptr)->joins = nullptr;
 }
 
 std::error_code managed_end::finish(const waiter* w, wait_status how) {
-    forget_join();
+    clear_join();
     if (how == wait_status::stopped) throw_stopped(w->reason());
     return refused_ ? refused_ : task_->end_code();
 }

@@ -30,7 +30,7 @@ public:
     // Only before the operation is awaited.
     managed_end(managed_end&& other) noexcept
         : task_(std::move(other.task_)), refused_(other.refused_) {}
-    ~managed_end() { forget_join(); }
+    ~managed_end() { clear_join(); }
 
     bool ready() noexcept { return refused_ || task_->is_over(); }
     bool start(waiter& w) noexcept;
@@ -48,7 +48,7 @@ protected:
 
 private:
     bool note_join() noexcept;
-    void forget_join() noexcept;
+    void clear_join() noexcept;
 
     std::error_code refused_;
     managed_task* joiner_ = nullptr;  // under the core's lock for joins

@@ -21,7 +21,7 @@ void suspend_core::cancel(waiter& w) noexcept {
     auto& self = w.operation<suspend_core>();
     if (self.ended != wait_status::woken || self.task_->core.cancel_suspended(*self.task_, w))
         return;
-    w.of->home->forget(w);
+    w.of->home->cancel_post(w);
 }
 
 kept_value* suspend_core::start_wait(waiter& w, type_id type) noexcept {

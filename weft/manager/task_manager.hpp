@@ -281,7 +281,7 @@ public:
                   duration grace = std::chrono::seconds(1)) noexcept {
         core_.stop_all(reason, grace);
     }
-    void reopen() noexcept { core_.reopen(); }
+    void restart() noexcept { core_.restart(); }
     // Until there was a point in time at which no task was live. Errors: timed_out, or
     // operation_canceled if the caller was stopped.
     result<void> wait_until_idle(time_limit limit = {}) {

@@ -48,16 +48,16 @@ bool identities::waits_for(weft_t who, weft_t whom) const noexcept {
     return false;
 }
 
-void forget(identity& i) noexcept {
+void release(identity& i) noexcept {
     if (i.core != nullptr) i.core->release();
     delete &i;
 }
 
-void forget_detached(identity& i) noexcept {
+void release_detached(identity& i) noexcept {
     if (i.lacks_memory)
         fail("out of memory: no room for a detached fiber to begin", i.core->info(),
              unknown_caller);
-    forget(i);
+    release(i);
 }
 
 void own_identity::end() noexcept {
@@ -71,7 +71,7 @@ void own_identity::end() noexcept {
         if (identity_->how != identity::claim::detached) return;
         all.remove(*identity_);
     }
-    forget_detached(*identity_);
+    release_detached(*identity_);
 }
 
 }  // namespace weft::detail

@@ -39,7 +39,7 @@ int weft_once(weft_once_t* once, void (*routine)(void)) {
     if (flag == nullptr) return EINVAL;
     if (flag->is_done()) return 0;
     bool chosen = false;
-    const int error = detail::uncancelled([&] { return chosen = await(flag->async_begin()), 0; });
+    const int error = detail::uncancelled([&] { return chosen = await(flag->async_acquire()), 0; });
     if (error != 0 || !chosen) return error;
     once_guard mine(*flag);
     routine();

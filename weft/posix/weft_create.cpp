@@ -160,7 +160,7 @@ int join(weft_t fiber, void** value, time_point until, bool tries) {
     }
     const int error = who->lacks_memory ? EAGAIN : 0;          // N1
     if (value != nullptr && error == 0) *value = who->result;  // N1
-    forget(*who);
+    release(*who);
     return ends.went_on(error);
 }
 
@@ -219,7 +219,7 @@ int weft_detach(weft_t fiber) {
             over = who;
         }
     }
-    if (over != nullptr) detail::forget_detached(*over);
+    if (over != nullptr) detail::release_detached(*over);
     return 0;
 }
 

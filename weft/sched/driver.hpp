@@ -44,7 +44,7 @@ public:
     // Wakes from before this call end no wait: the caller checks next what was posted. The
     // descriptor is no longer readable, and the next wake makes it readable again. The loop's
     // thread.
-    virtual void forget_wake() noexcept {}
+    virtual void clear_wake() noexcept {}
 
     virtual time_point now() const noexcept = 0;  // any thread
 

@@ -24,17 +24,17 @@ bool driver_futex::wait(time_point until) noexcept {
         }
     }
     asleep_ = false;
-    forget();
+    clear();
     return true;
 }
 
-void driver_futex::forget_wake() noexcept {
+void driver_futex::clear_wake() noexcept {
     const std::lock_guard held(lock_);
-    forget();
+    clear();
 }
 
-void driver_futex::forget() noexcept {
-    if (std::exchange(wake_, false) && event_fd_ >= 0) detail::forget_event_fd(event_fd_);
+void driver_futex::clear() noexcept {
+    if (std::exchange(wake_, false) && event_fd_ >= 0) detail::clear_event_fd(event_fd_);
 }
 
 void driver_futex::wake() noexcept {

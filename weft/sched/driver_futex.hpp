@@ -28,13 +28,13 @@ public:
 
     [[nodiscard]] bool wait(time_point until) noexcept override;
     void wake() noexcept override;
-    void forget_wake() noexcept override;
+    void clear_wake() noexcept override;
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
     [[nodiscard]] bool give_way(driver* other) noexcept override;
 
 private:
-    void forget() noexcept;  // under the lock
+    void clear() noexcept;  // under the lock
 
     detail::thread_mutex lock_;
     detail::thread_condition woken_;

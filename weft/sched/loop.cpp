@@ -94,7 +94,7 @@ bool loop::try_continue_inline() noexcept {
     return true;
 }
 
-void loop::forget(runnable& r) noexcept {
+void loop::cancel_post(runnable& r) noexcept {
     // The thread that claimed it may still be about to post it.
     for (detail::spin_wait w;; w.once()) {
         take_posted();
@@ -467,7 +467,7 @@ loop::run_by::run_by(loop& l, std::source_location caller) noexcept : loop_(l) {
 // the last check of the inbox is one that leaves it empty, unless there is still something to run
 // (inbox.hpp).
 loop::run_by::~run_by() {
-    loop_.now_on().forget_wake();
+    loop_.now_on().clear_wake();
     if (!loop_.ready()) loop_.take_posted();
     loop_.now_on().flush();
     loop_.running_.store(false, std::memory_order_release);  // pairs with run_by() and ~loop()

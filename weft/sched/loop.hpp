@@ -187,7 +187,7 @@ public:
         bool (*wanted)(std::coroutine_handle<>) noexcept) noexcept override;
     [[nodiscard]] flow* try_pass_turn(bool (*wanted)(ready_turn) noexcept,
                                       ready_turn own) noexcept override;
-    void forget(runnable& r) noexcept override;
+    void cancel_post(runnable& r) noexcept override;
     void arm(timer_node& t) noexcept override;
     void disarm(timer_node& t) noexcept override;
     void register_flow(flow& f) noexcept override;

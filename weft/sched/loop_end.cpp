@@ -98,7 +98,8 @@ void loop::drop_ready() noexcept {
         take_posted();
         if (const entry e = std::exchange(slot_, {}); e.handle != nullptr) defer(e.handle, e.of);
         if (ready_.empty()) return;
-        std::coroutine_handle<>(ready_[0].handle).destroy();  // in place: forget() must find it
+        std::coroutine_handle<>(ready_[0].handle)
+            .destroy();  // in place: cancel_post() must find it
         ready_.pop_front();
     }
 }

@@ -31,7 +31,7 @@ struct strand::core final : executor, detail::frame, std::enable_shared_from_thi
     // The interface executor.
     void post(runnable& r) noexcept override;
     void defer(std::coroutine_handle<> h, flow* of) noexcept override { put_last({h, of}); }
-    void forget(runnable& r) noexcept override;
+    void cancel_post(runnable& r) noexcept override;
     void arm(timer_node& t) noexcept override { timers.arm(t); }
     void disarm(timer_node& t) noexcept override { timers.disarm(t); }
     time_point now() const noexcept override { return steady_now(); }
@@ -182,7 +182,7 @@ void strand::core::take_posted() noexcept {
 }
 
 // The thread that claimed it may still be about to post it.
-void strand::core::forget(runnable& r) noexcept {
+void strand::core::cancel_post(runnable& r) noexcept {
     for (detail::spin_wait w;; w.once()) {
         take_posted();
         for (std::size_t i = 0; i != ready.count(); ++i) {
@@ -274,7 +274,7 @@ void strand::core::seize() noexcept {
     for (;;) {
         take_posted();
         if (ready.empty()) return;
-        std::coroutine_handle<>(ready[0].handle).destroy();  // in place: forget() must find it
+        std::coroutine_handle<>(ready[0].handle).destroy();  // in place: cancel_post() must find it
         ready.pop_front();
     }
 }

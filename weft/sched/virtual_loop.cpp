@@ -32,7 +32,7 @@ public:
         return true;
     }
     void wake() noexcept override { woken_.exchange(true, std::memory_order_release); }
-    void forget_wake() noexcept override { woken_.exchange(false, std::memory_order_acquire); }
+    void clear_wake() noexcept override { woken_.exchange(false, std::memory_order_acquire); }
     // Relaxed: it orders no other data.
     time_point now() const noexcept override { return now_.load(std::memory_order_relaxed); }
     bool keeps_real_time() const noexcept override { return false; }

@@ -49,7 +49,7 @@ guard_kind install_fault_guard(memory_range r) noexcept {
     return guard_kind::none;
 }
 
-void forget_guard(guard_kind kind) noexcept {
+void release_guard(guard_kind kind) noexcept {
     if (kind == guard_kind::protection) protections.fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -30,7 +30,7 @@ pool_core::~pool_core() {
     clear();
     WEFT_ASSERT_AT(alive_count() == 0, "destruction of a stack_pool whose stacks are in use",
                    unknown_caller);
-    cache_registry::forget(*this);
+    cache_registry::deregister(*this);
     os.free(list_);
 }
 

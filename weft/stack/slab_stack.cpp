@@ -225,7 +225,7 @@ bool slab_stack::remove_slab(slab& in) noexcept {
     slab gone = in;  // a copy: the books are unmapped too
     if (!detail::os.unmap({in.base, in.bytes})) return false;
     canary_count_ -= canaries;
-    for (; protections != 0; --protections) detail::forget_guard(guard_kind::protection);
+    for (; protections != 0; --protections) detail::release_guard(guard_kind::protection);
     if (gone.listed) close(gone);
     mapped_bytes_ -= gone.bytes;
     std::move(slabs_ + above, slabs_ + slab_count_, slabs_ + above - 1);

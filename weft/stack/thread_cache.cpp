@@ -92,7 +92,7 @@ thread_cache* cache_registry::make(pool_core& p) noexcept {
     return c;
 }
 
-void cache_registry::forget(pool_core& p) noexcept {
+void cache_registry::deregister(pool_core& p) noexcept {
     std::unique_lock held(registry_lock);
     // A visit is some hundred microseconds' work.
     while (visitors[p.index_.load(std::memory_order_relaxed)] != 0) {  // under the lock

@@ -5,7 +5,7 @@ namespace detail {
 
 once_operation::~once_operation() {
     if (node_.given) [[unlikely]]
-        flag_->leave(false, unknown_caller);  // the frame was destroyed before take()
+        flag_->release(false, unknown_caller);  // the frame was destroyed before take()
 }
 
 bool once_operation::start(waiter& w) noexcept {
@@ -18,9 +18,9 @@ bool once_operation::start(waiter& w) noexcept {
 
 }  // namespace detail
 
-void once_flag::leave(bool committed, std::source_location caller) noexcept {
+void once_flag::release(bool committed, std::source_location caller) noexcept {
     const detail::atomic_wait_queue::word v = queue_.lock();
-    WEFT_ASSERT_AT(v == running, "leave() of a once_flag that was not entered", caller);
+    WEFT_ASSERT_AT(v == running, "release() of a once_flag that was not acquired", caller);
     wait_list woken;
     if (committed) {
         queue_.claim_all(woken);

@@ -11,7 +11,7 @@
 //   weft::once_flag loaded;
 //   weft::call_once(loaded, [&] { table = load(); });
 //
-//   if (co_await loaded.async_begin()) {           // in a coroutine: true for one caller
+//   if (co_await loaded.async_acquire()) {         // in a coroutine: true for one caller
 //       weft::once_guard mine(loaded);              // without commit(), the next waiter tries
 //       table = co_await async_load();
 //       mine.commit();
@@ -69,11 +69,11 @@ public:
     bool is_done() const noexcept { return queue_.value() == done; }
 
     // Waits until the function is done, or until the caller has the turn to run it. In the second
-    // case the wait returns true, and the caller owes a leave(), which a once_guard calls.
-    // leave(true): the function is done. leave(false): the next waiter is to try.
-    detail::once_operation async_begin() noexcept { return detail::once_operation(*this); }
-    void leave(bool committed,
-               std::source_location caller = std::source_location::current()) noexcept;
+    // case the wait returns true, and the caller owes a release(), which a once_guard calls.
+    // release(true): the function is done. release(false): the next waiter is to try.
+    detail::once_operation async_acquire() noexcept { return detail::once_operation(*this); }
+    void release(bool committed,
+                 std::source_location caller = std::source_location::current()) noexcept;
 
 private:
     friend class detail::once_operation;
@@ -86,7 +86,7 @@ private:
 
 inline bool detail::once_operation::ready() const noexcept { return flag_->is_done(); }
 
-// The turn of a caller that async_begin() chose. The destructor ends the turn; the turn is a
+// The turn of a caller that async_acquire() chose. The destructor ends the turn; the turn is a
 // success if commit() was called.
 class once_guard {
 public:
@@ -94,7 +94,7 @@ public:
     once_guard(const once_guard&) = delete;
     once_guard& operator=(const once_guard&) = delete;
     // Ends the turn.
-    ~once_guard() { flag_.leave(committed_, unknown_caller); }
+    ~once_guard() { flag_.release(committed_, unknown_caller); }
 
     void commit() noexcept { committed_ = true; }
 
@@ -107,7 +107,7 @@ private:
 template <class F, class... Args>
 void call_once(detail::with_caller<once_flag&> flag, F&& f, Args&&... args) {
     once_flag& once = flag.value;
-    if (once.is_done() || !await(once.async_begin(), flag.caller)) return;
+    if (once.is_done() || !await(once.async_acquire(), flag.caller)) return;
     once_guard mine(once);
     detail::invoke(std::forward<F>(f), std::forward<Args>(args)...);
     mine.commit();

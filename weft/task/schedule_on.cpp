@@ -25,7 +25,7 @@ void resume_on::await_suspend(std::coroutine_handle<> h) noexcept {
 void resume_on::take_back() noexcept {
     executor* const known = there_->fixed_executor();
     if (known == nullptr) fail("a frame is destroyed that is on its way to a pool", {}, caller_);
-    known->forget(turn_);
+    known->cancel_post(turn_);
 }
 
 void resume_on::await_resume() noexcept {

@@ -174,7 +174,7 @@ void task_flow::end(flow& f) noexcept {
     task_flow& self = of(f);
     self.ending = true;
     if (!self.registered && self.resume == begin && self.home != nullptr)
-        self.home->forget(self.turn);
+        self.home->cancel_post(self.turn);
     flow* const before = std::exchange(this_thread_runs().current, &f);  // for the destructors
     destroy_task(std::exchange(self.body, nullptr));
     this_thread_runs().current = before;

@@ -87,7 +87,7 @@ public:
 
     // Takes back a runnable that was posted and has not run, or that another thread is about to
     // post. On its own thread.
-    virtual void forget(runnable& r) noexcept = 0;
+    virtual void cancel_post(runnable& r) noexcept = 0;
 
     // On its own thread; fire() comes at the deadline or later, never earlier.
     virtual void arm(timer_node& t) noexcept = 0;

@@ -184,7 +184,7 @@ struct flow : detail::flow_hot, detail::list_node<>, detail::stop_message {
     void call() noexcept;
     // Called on its own thread when such a block has ended. Another block of it may have failed
     // too.
-    void forget_stop() noexcept {
+    void clear_stop() noexcept {
         if (requested_stop() == stop_reason::none)
             pending_flags &= static_cast<std::uint8_t>(~stop_pending);
     }

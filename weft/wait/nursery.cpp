@@ -31,7 +31,7 @@ void nursery::rethrow() {
     const std::exception_ptr first = children_.first_error();
     if (first == nullptr) return;
     reported_ = true;
-    block_.forget_failure();
+    block_.clear_failure();
     std::rethrow_exception(first);
 }
 

@@ -59,7 +59,7 @@ void nursery_block::begin(flow& f) noexcept {
 
 nursery_block::~nursery_block() {
     // Read without the lock: no child that could fail exists any more.
-    if (state_ == failed) forget_failure();
+    if (state_ == failed) clear_failure();
     if (flow_ != nullptr) flow_->kind->release(*flow_);
 }
 
@@ -76,7 +76,7 @@ void nursery_block::fail(std::exception_ptr why) noexcept {
     flow_->call();
 }
 
-void nursery_block::forget_failure() noexcept {
+void nursery_block::clear_failure() noexcept {
     if (flow_ == nullptr) return;
     {
         failed_list& l = failed_list::of(*flow_);
@@ -86,7 +86,7 @@ void nursery_block::forget_failure() noexcept {
         if (l.first_of(*flow_) == nullptr)
             flow_->has_failed_block.store(false, std::memory_order_relaxed);  // see there
     }
-    if (flow_ == flow_here()) flow_->forget_stop();
+    if (flow_ == flow_here()) flow_->clear_stop();
 }
 
 std::exception_ptr nursery_block::failure_in(const flow& f) noexcept {

@@ -122,7 +122,7 @@ void thread_executor::defer(std::coroutine_handle<> handle, flow* of) noexcept {
     post(of->turn);
 }
 
-void thread_executor::forget(runnable& r) noexcept {
+void thread_executor::cancel_post(runnable& r) noexcept {
     spin_wait w;
     for (bool found = false; !found; w.once()) {
         const std::lock_guard held(lock_);

@@ -139,7 +139,7 @@ void waiter::end_early(wait_status how, stop_reason why) noexcept {
 
 // The frame is destroyed while it waits.
 void waiter::cancel_on_destroy() noexcept {
-    if (!state_.claim(wait_status::stopped) && home_ != nullptr) home_->forget(*this);
+    if (!state_.claim(wait_status::stopped) && home_ != nullptr) home_->cancel_post(*this);
     if (cancel_ != nullptr) cancel_(*this);  // W3: a select is still in other queues
     end_wait();
 }

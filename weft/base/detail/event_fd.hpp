@@ -12,6 +12,6 @@ void notify_event_fd(int number) noexcept;
 // For an eventfd that is readable, and that no other thread reads.
 void drain_event_fd(int number) noexcept;
 // For an eventfd that may be readable.
-void forget_event_fd(int number) noexcept;
+void clear_event_fd(int number) noexcept;
 
 }  // namespace weft::detail

@@ -98,7 +98,7 @@ public:
     void sleep(std::uint32_t seen) noexcept { weft::detail::futex_wait(rings_, seen); }
 
     // Called in the single thread of a forked child: the fibers are in the parent.
-    void forget_all() noexcept {
+    void clear_all() noexcept {
         for (set& s : sets_) new (&s) set;
     }
 

@@ -5,8 +5,8 @@
 //
 // Design: it has nothing that the system would not report again, so the system is simply queried
 // about an fd that was opened before, or without a hooked call. Any fd of up to 2^30 has a byte.
-// Reads take no lock. A thread that learns and a thread that forgets at the same time do so about
-// an fd that is being closed while it is used, which is the program's own race.
+// Reads take no lock. A thread that learns and a thread that invalidates at the same time do so
+// about an fd that is being closed while it is used, which is the program's own race.
 //
 // The waiters for a descriptor, and its generations, are in the table of weft/io (descriptor.hpp).
 //
@@ -57,8 +57,8 @@ inline fd_sort sort_of(int fd) noexcept {
 }
 void add_to_sort(int fd, std::uint8_t bits) noexcept;
 
-void forget_sort(int fd) noexcept;
-void forget_sorts(unsigned first, unsigned last) noexcept;
+void invalidate_sort(int fd) noexcept;
+void invalidate_sorts(unsigned first, unsigned last) noexcept;
 
 // Whether it is nonblocking: O_NONBLOCK. The system is queried each time, since any owner of the
 // file may change it, another process too: so query when a call would wait, and not before.

@@ -48,7 +48,7 @@ int unlock_unasked(pthread_mutex_t& m);
 // For a thread: locks a free mutex of such a kind; false if it is for libc to lock.
 bool lock_unasked(pthread_mutex_t& m) noexcept;
 // Called in the child of a fork, whose thread has another id.
-void forget_thread_number() noexcept;
+void clear_thread_number() noexcept;
 
 // Whether the fiber, or else this thread, may unlock the mutex, if its kind checks the owner.
 bool is_own_mutex(const pthread_mutex_t& m, const fiber_core* f) noexcept;

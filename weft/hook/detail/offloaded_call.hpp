@@ -82,7 +82,7 @@ private:
 // pool is the process's, and is never destroyed.
 blocking_pool& pool_of_waits() noexcept;
 // In a child that fork() has made, on its one thread: it has none of its parent's threads.
-void forget_parents_threads() noexcept;
+void clear_parents_threads() noexcept;
 
 // 0 when the offloaded call was run; ECANCELED or ETIMEDOUT when it is left to itself; EAGAIN if no
 // thread can be had for it. In a fiber; `what` is the awaited object. In a child that shares its

@@ -51,7 +51,7 @@ void end_opening(weft::detail::io_entry& e, std::uint64_t generation) noexcept;
 // In a child that fork() has made, on its one thread: the waiters and the watches of generations
 // are its parent's. The epoll sets and rings are shared with the parent: they are not notified of
 // what is closed here.
-void forget_parents_waits() noexcept;
+void clear_parents_waits() noexcept;
 
 // A call found nothing: the flags are clear until the next event, which may have come already.
 void spend(const detail::descriptor_ref& of, snapshot seen, bool fresh,

@@ -156,7 +156,7 @@ public:
     }
 
     // In the single thread of a forked child: the waiters that were in the line are in the parent.
-    void forget_all() noexcept {
+    void clear_all() noexcept {
         new (this) parking_line;  // the nodes are not the child's to touch
     }
 

@@ -22,7 +22,7 @@ namespace weft::hook {
 // There may be one from now on. Async-signal-safe.
 void expect_shared_child() noexcept;
 // In a child of fork() that continues as a program of its own: it has none.
-void forget_shared_child() noexcept;
+void clear_shared_child() noexcept;
 
 // Orders: relaxed, it stands for itself; a child has it from its parent.
 extern atomic<bool> shared_child_is_expected;

@@ -25,12 +25,12 @@ public:
     [[nodiscard]] bool wait(time_point until) noexcept override;
     void poll() noexcept override;
     void wake() noexcept override { wake_.wake(); }
-    void forget_wake() noexcept override { wake_.forget(); }
+    void clear_wake() noexcept override { wake_.clear(); }
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
     bool watches_room_apart() const noexcept override { return true; }
     [[nodiscard]] std::error_code watch(io_entry&, std::uint32_t generation) noexcept override;
-    void forget(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
+    void deregister(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
 
 private:
     static constexpr int most_events = 64;  // per call: as many as one iteration runs turns

@@ -28,13 +28,13 @@ public:
     [[nodiscard]] bool wait(time_point until) noexcept override;
     void poll() noexcept override;
     void wake() noexcept override { wake_.wake(); }
-    void forget_wake() noexcept override { wake_.forget(); }
+    void clear_wake() noexcept override { wake_.clear(); }
     time_point now() const noexcept override { return steady_now(); }
     // Readable after a wake, but not when a descriptor becomes ready: a program that embeds a loop
     // with this driver calls run_once from time to time.
     int native_handle() noexcept override;
     [[nodiscard]] std::error_code watch(io_entry&, std::uint32_t generation) noexcept override;
-    void forget(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
+    void deregister(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
     void enlisted() noexcept override;
 
 private:

@@ -228,7 +228,7 @@ struct io_entry {
     }
     bool is_watched_by(const io_driver& d) noexcept;
     // d is destroyed: the waiters check again.
-    void forget_driver(io_driver& d) noexcept;
+    void deregister_driver(io_driver& d) noexcept;
     // In this generation d watches it no more, and `instead` does, which may be d again. If that is
     // not possible, the waiters check again.
     void rewatch(std::uint32_t generation, io_driver& d, io_driver* instead) noexcept;

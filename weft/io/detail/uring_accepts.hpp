@@ -37,7 +37,7 @@ public:
     // An accept, on a listener that this driver serves. Without memory it is completed with ENOMEM.
     void wait(io_request& r) noexcept;
     // True: the request was waiting, and no longer is; it is not completed.
-    bool forget(io_request& r) noexcept;
+    bool cancel(io_request& r) noexcept;
     // A result has come; `more`: it is not the last.
     void tell(std::uint64_t what, int n, bool more) noexcept;
 
@@ -77,7 +77,7 @@ private:
     void go_on(served& s) noexcept;
     void end(served& s) noexcept;
     void end_unwanted() noexcept;
-    void forget_ended() noexcept;
+    void release_ended() noexcept;
 
     io_driver& driver_;
     const next_entry entry_;

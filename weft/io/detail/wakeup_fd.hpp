@@ -38,12 +38,12 @@ public:
     // meanwhile. First the descriptor, and then the word: a wake in between signals the descriptor
     // without need, and none is lost. If each wake signals, one may be signalled twice, so then the
     // descriptor is always read.
-    void forget() noexcept {
+    void clear() noexcept {
         // Relaxed, both: `always_` is the caller's own, and a wake that is missed signals the
         // descriptor without need.
         if (always_.load(std::memory_order_relaxed) ||
             state_.load(std::memory_order_relaxed) == woken)
-            forget_told();
+            clear_fd();
         state_.exchange(awake, std::memory_order_acq_rel);  // pairs with wake()
     }
     // The descriptor was readable: clears it until the next wake.
@@ -56,7 +56,7 @@ private:
     enum : unsigned char { awake, asleep, woken };
 
     void tell() noexcept;
-    void forget_told() noexcept;  // if it was signalled
+    void clear_fd() noexcept;  // if it was signalled
 
     const int number_;
     atomic<unsigned char> state_{awake};

@@ -64,7 +64,7 @@ public:
     // Nothing is admitted from now on. Relaxed: a task that was admitted before and inserts later
     // finds the bit under a lock that the closer has taken after this (task_table::insert).
     void close() noexcept { word_.fetch_or(closed_bit, std::memory_order_relaxed); }
-    void reopen() noexcept { word_.fetch_and(~closed_bit, std::memory_order_relaxed); }
+    void restart() noexcept { word_.fetch_and(~closed_bit, std::memory_order_relaxed); }
     bool is_closed() const noexcept {
         return (word_.load(std::memory_order_relaxed) & closed_bit) != 0;  // see close()
     }

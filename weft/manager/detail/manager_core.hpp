@@ -67,7 +67,7 @@ public:
     time_point now() const noexcept;
 
     void stop_all(stop_reason reason, duration grace) noexcept;
-    void reopen() noexcept { live_.reopen(); }
+    void restart() noexcept { live_.restart(); }
     std::vector<std::uint64_t> ids() const { return table_.ids(); }
     std::size_t count() const noexcept { return live_.count(); }
     manager_stats stats() const noexcept;

@@ -71,9 +71,9 @@ private:
 };
 
 // The identity was taken out of the table, and its fiber has ended or is to end by itself.
-void forget(identity& i) noexcept;
-// As forget(), for a detached fiber. Ends the program if the fiber had no memory to begin.
-void forget_detached(identity& i) noexcept;
+void release(identity& i) noexcept;
+// As release(), for a detached fiber. Ends the program if the fiber had no memory to begin.
+void release_detached(identity& i) noexcept;
 
 // What a fiber's function holds, run or not: its destruction is the fiber's end.
 class own_identity {

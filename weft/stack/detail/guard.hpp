@@ -33,7 +33,7 @@ std::size_t install_markers(const memory_range* ranges, std::size_t count) noexc
 guard_kind install_fault_guard(memory_range) noexcept;
 
 // Call when the guarded range has been unmapped.
-void forget_guard(guard_kind) noexcept;
+void release_guard(guard_kind) noexcept;
 
 // The canary is in the bytes just below `limit`, which must be writable.
 inline constexpr std::size_t canary_bytes = 64;

@@ -110,7 +110,7 @@ struct cache_registry {
     static thread_cache* make(pool_core&) noexcept;
 
     // Frees all caches of a pool, which are empty; no other thread uses the pool.
-    static void forget(pool_core&) noexcept;
+    static void deregister(pool_core&) noexcept;
 
     // The calling thread ends.
     static void leave() noexcept;

@@ -40,7 +40,7 @@ public:
     // exists.
     void fail(std::exception_ptr why) noexcept;
     // The failure has been thrown, and ends no further wait. Called in the block.
-    void forget_failure() noexcept;
+    void clear_failure() noexcept;
 
     // The error of the first failure in a block of f; null if none has failed.
     static std::exception_ptr failure_in(const flow& f) noexcept;

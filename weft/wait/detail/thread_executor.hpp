@@ -37,7 +37,7 @@ public:
 
     void post(runnable& r) noexcept override;
     void defer(std::coroutine_handle<>, flow*) noexcept override;
-    void forget(runnable& r) noexcept override;
+    void cancel_post(runnable& r) noexcept override;
     void register_flow(flow&) noexcept override {}  // what a thread awaits is in its frame
     void deregister_flow(flow&) noexcept override {}
     void arm(timer_node& t) noexcept override;
