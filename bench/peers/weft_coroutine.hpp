@@ -68,7 +68,7 @@ struct weft_no_prefetch : weft_own_stacks<weft::fp_environment::shared> {
 struct weft_fast_unwind : weft_own_stacks<weft::fp_environment::own> {
     static constexpr const char* name = "weft.coroutine.fast_unwind";
     static void prepare() {
-        if (!weft::fast_unwind::linked()) throw std::runtime_error("fast_unwind is not linked");
+        if (!weft::fast_unwind::is_linked()) throw std::runtime_error("fast_unwind is not linked");
         weft::fast_unwind::enable(true);
     }
 };

@@ -32,6 +32,6 @@ int main() {
         const weft::join_outcome how = f.join();
         const bool is_free = m.try_lock();
         if (is_free) m.unlock();
-        return is_free && how.stopped() && how.reason() == weft::stop_reason::user ? 0 : 1;
+        return is_free && how.is_stopped() && how.reason() == weft::stop_reason::user ? 0 : 1;
     });
 }

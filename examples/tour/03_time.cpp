@@ -23,7 +23,7 @@ bool query_in_time() {
         query();
         return true;
     } catch (const weft::stopped&) {
-        if (!limit.expired()) throw;  // a stop with another cause
+        if (!limit.has_expired()) throw;  // a stop with another cause
         return false;
     }
 }

@@ -55,7 +55,7 @@ int main() {
         weft::fiber f([&] { weft::await(serve(said)); });
         weft::this_fiber::yield();
         f.request_stop();  // reaches the wait of the task
-        const bool stopped = f.join().stopped();
+        const bool stopped = f.join().is_stopped();
 
         const weft::timeout_scope limit(5ms);  // the fiber's, and so the task's
         weft::stop_reason why = weft::stop_reason::none;

@@ -43,7 +43,7 @@ weft::result<std::string> load_in_a_fiber(database& d, int key) {
     try {
         return weft::await(d.query(key));
     } catch (const weft::stopped&) {
-        if (!limit.expired()) throw;  // a stop with another cause
+        if (!limit.has_expired()) throw;  // a stop with another cause
         return weft::failure(std::errc::timed_out);
     }
 }

@@ -60,15 +60,15 @@ TEST(forward_queue, pops_elements_pushed_to_the_front_first) {
 TEST(forward_queue, reports_whether_an_element_is_queued) {
     forward_queue<item> q;
     item a(1), b(2);
-    EXPECT_FALSE(a.linked());
+    EXPECT_FALSE(a.is_linked());
     q.push_back(a);
     q.push_back(b);
-    EXPECT_TRUE(a.linked());
-    EXPECT_TRUE(b.linked());
+    EXPECT_TRUE(a.is_linked());
+    EXPECT_TRUE(b.is_linked());
     q.pop_front();
-    EXPECT_FALSE(a.linked());
+    EXPECT_FALSE(a.is_linked());
     q.pop_front();
-    EXPECT_FALSE(b.linked());
+    EXPECT_FALSE(b.is_linked());
 }
 
 TEST(forward_queue, splice_moves_all_elements_to_the_end) {
@@ -113,7 +113,7 @@ TEST(forward_queue, element_with_two_tags_can_be_in_two_queues) {
     second.push_back(b);
     second.push_back(a);
     EXPECT_EQ(first.pop_front(), &a);
-    EXPECT_TRUE(a.forward_node<done>::linked());
+    EXPECT_TRUE(a.forward_node<done>::is_linked());
     EXPECT_EQ(second.pop_front(), &b);
     EXPECT_EQ(second.pop_front(), &a);
 }

@@ -63,15 +63,15 @@ TEST(list, pops_in_order) {
 TEST(list, reports_whether_an_element_is_linked) {
     list<numbered> l;
     numbered a;
-    EXPECT_FALSE(a.linked());
+    EXPECT_FALSE(a.is_linked());
     l.push_back(a);
-    EXPECT_TRUE(a.linked());
+    EXPECT_TRUE(a.is_linked());
     l.remove(a);
-    EXPECT_FALSE(a.linked());
+    EXPECT_FALSE(a.is_linked());
     l.push_front(a);
-    EXPECT_TRUE(a.linked());
+    EXPECT_TRUE(a.is_linked());
     l.pop_front();
-    EXPECT_FALSE(a.linked());
+    EXPECT_FALSE(a.is_linked());
 }
 
 TEST(list, can_remove_any_element) {
@@ -148,8 +148,8 @@ TEST(list, element_with_two_tags_can_be_in_two_lists) {
     EXPECT_EQ(ages.front(), &a);
     EXPECT_EQ(names.front(), &b);
     ages.remove(a);
-    EXPECT_FALSE(a.list_node<by_age>::linked());
-    EXPECT_TRUE(a.list_node<by_name>::linked());
+    EXPECT_FALSE(a.list_node<by_age>::is_linked());
+    EXPECT_TRUE(a.list_node<by_name>::is_linked());
     ages.remove(b);
     names.remove(a);
     names.remove(b);
@@ -216,7 +216,7 @@ TEST(list, matches_a_deque_under_random_operations) {
     for (int n = 0; n < 20'000; ++n) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         numbered& x = all[(seed >> 33) % all.size()];
-        if (x.linked()) {
+        if (x.is_linked()) {
             l.remove(x);
             std::erase(model, &x);
         } else if (seed >> 62 == 0) {

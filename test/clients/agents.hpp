@@ -154,7 +154,7 @@ void expect_stopped_at_once(const std::string& what, Call call) {
                 EXPECT_FALSE(f.done()) << what;
                 const stopwatch w;
                 f.request_stop();
-                EXPECT_TRUE(f.join().stopped()) << what;
+                EXPECT_TRUE(f.join().is_stopped()) << what;
                 best = std::min(best, w.elapsed());
             });
         worst = std::max(worst, best);

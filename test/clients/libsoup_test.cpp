@@ -152,7 +152,7 @@ TEST_P(libsoup_in, is_unwound_when_its_loop_is_not_notified_of_the_stop) {
             weft::this_fiber::sleep_for(20ms);
             const weft::testing::stopwatch w;
             f.request_stop();
-            EXPECT_TRUE(f.join().stopped());
+            EXPECT_TRUE(f.join().is_stopped());
             best = std::min(best, w.elapsed());
         });
     weft::testing::expect_within(10ms, "stop inside g_main_loop_run, untold", best);

@@ -386,7 +386,7 @@ TEST(fiber_core, migrates_only_if_migratable_and_its_only_wait_ended) {
     EXPECT_EQ(core->home, &l);
     f.request_stop();
     l.run_until_idle();
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
 }
 
 // -- derived classes ------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ TEST(fiber, is_joined_by_a_fiber_of_its_loop) {
                 this_fiber::sleep_for(1ms);
                 seen.push_back(1);
             });
-            EXPECT_FALSE(inner.join().stopped());
+            EXPECT_FALSE(inner.join().is_stopped());
             EXPECT_FALSE(inner.joinable());
             seen.push_back(2);
         },
@@ -222,7 +222,7 @@ TEST(fiber, stays_joinable_when_the_joiner_is_stopped) {
     fiber stopper([&] { outer.request_stop(); }, {.on = l});
     l.run();
     EXPECT_TRUE(ended);
-    EXPECT_FALSE(outer.join().stopped()) << "it caught it";
+    EXPECT_FALSE(outer.join().is_stopped()) << "it caught it";
     inner.join();
     stopper.join();
 }
@@ -263,7 +263,7 @@ TEST(fiber, destructor_joins_even_in_a_stopped_fiber) {
     fiber stopper([&] { outer.request_stop(); }, {.on = l});
     l.run();
     EXPECT_EQ(destroyed, 1);
-    EXPECT_TRUE(outer.join().stopped());
+    EXPECT_TRUE(outer.join().is_stopped());
     stopper.join();
 }
 
@@ -304,7 +304,7 @@ TEST(fiber, deferred_sees_a_stop_requested_before_its_start) {
     EXPECT_TRUE(f.request_stop());
     f.start();
     l.run();
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
 }
 
 // The loop ends while another thread is within the request.
@@ -328,7 +328,7 @@ TEST(fiber, can_end_with_its_loop_during_a_stop_request) {
         gone = true;
         other.join();
     }
-    EXPECT_FALSE(f.join().stopped());
+    EXPECT_FALSE(f.join().is_stopped());
 }
 
 TEST(fiber, can_end_with_its_loop_in_a_race_with_request_stop) {
@@ -403,7 +403,7 @@ TEST(fiber, handle_outlives_the_loop) {
     }
     EXPECT_TRUE(f.done());
     EXPECT_FALSE(f.request_stop()) << "it has ended";
-    EXPECT_FALSE(f.join().stopped());
+    EXPECT_FALSE(f.join().is_stopped());
     EXPECT_TRUE(g.get_stop_token().stop_possible());
 }
 
@@ -503,7 +503,7 @@ TEST(fiber, stopped_by_another_thread_while_running_ends) {
         {.on = there});
     while (!running) std::this_thread::yield();
     EXPECT_TRUE(f.request_stop());
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
 }
 
 TEST(fiber, stopped_while_waiting_is_woken_at_once) {
@@ -532,8 +532,8 @@ TEST(fiber, stopped_while_waiting_is_woken_at_once) {
         {.on = l});
     l.run();
     EXPECT_EQ(l.now(), time_point(2ms));
-    EXPECT_TRUE(joiner.join().stopped());
-    EXPECT_TRUE(sleeper.join().stopped());
+    EXPECT_TRUE(joiner.join().is_stopped());
+    EXPECT_TRUE(sleeper.join().is_stopped());
     stopper.join();
 }
 
@@ -543,7 +543,7 @@ TEST(fiber, stopped_by_another_thread_while_waiting_always_ends) {
         fiber f([] { this_fiber::sleep_for(1h); }, {.on = there});
         if (i % 2 == 0) std::this_thread::yield();
         EXPECT_TRUE(f.request_stop());
-        EXPECT_TRUE(f.join().stopped());
+        EXPECT_TRUE(f.join().is_stopped());
     }
 }
 
@@ -552,7 +552,7 @@ TEST(fiber, stopped_after_its_end_is_unaffected) {
     fiber f([] {}, {.on = l});
     l.run();
     EXPECT_FALSE(f.request_stop());
-    EXPECT_FALSE(f.join().stopped());
+    EXPECT_FALSE(f.join().is_stopped());
     EXPECT_FALSE(f.request_stop()) << "there is none";
 }
 
@@ -583,7 +583,7 @@ TEST(fiber, stopped_fails_every_later_wait_except_under_a_shield) {
     f.request_stop();
     l.run();
     EXPECT_EQ(thrown, 3);
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
 }
 
 TEST(fiber, can_wait_in_a_destructor_while_a_stop_unwinds_it) {
@@ -606,7 +606,7 @@ TEST(fiber, can_wait_in_a_destructor_while_a_stop_unwinds_it) {
     l.run();
     EXPECT_EQ(steps, 1);
     EXPECT_EQ(l.now(), time_point(1ms));
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
 }
 
 TEST(fiber, race_of_stop_and_end_has_one_outcome) {
@@ -617,7 +617,7 @@ TEST(fiber, race_of_stop_and_end_has_one_outcome) {
         std::thread other([&] { f.request_stop(); });
         f.request_stop();
         other.join();
-        stops += f.join().stopped();
+        stops += f.join().is_stopped();
     }
     EXPECT_LE(stops, 1000);
 }
@@ -817,7 +817,7 @@ TEST(fiber, survives_self_move_assignment) {
     f = std::move(same);
     EXPECT_TRUE(f.joinable());
     l.run();
-    EXPECT_FALSE(f.join().stopped());
+    EXPECT_FALSE(f.join().is_stopped());
     EXPECT_EQ(ran, 1);
 }
 

@@ -41,7 +41,7 @@ weft::duration in_a_fiber(F f) {
     const weft::time_point before = l.now();
     weft::fiber root(f, {.on = l});
     l.run();
-    EXPECT_FALSE(root.join().stopped());
+    EXPECT_FALSE(root.join().is_stopped());
     return l.now() - before;
 }
 

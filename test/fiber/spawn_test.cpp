@@ -113,7 +113,7 @@ TEST(spawn, can_be_awaited_as_an_operation) {
         });
         EXPECT_EQ(await(h.async_get()), 9);
         fiber f([] {});
-        EXPECT_FALSE(await(f.async_join()).stopped());
+        EXPECT_FALSE(await(f.async_join()).is_stopped());
         EXPECT_FALSE(f.joinable());
     });
 }

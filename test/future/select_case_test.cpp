@@ -168,7 +168,7 @@ TEST(select_future, a_stop_is_a_case_or_throws) {
         l.run_until_idle();
         waits.request_stop();
         l.run();
-        EXPECT_EQ(waits.join().stopped(), !is_case);
+        EXPECT_EQ(waits.join().is_stopped(), !is_case);
         EXPECT_EQ(which, is_case ? 2u : weft::select_none);
         EXPECT_FALSE(c.try_send(1));
         p.set_value(3);

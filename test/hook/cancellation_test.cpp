@@ -158,7 +158,7 @@ public:
     explicit fiber_party(std::function<void()> f)
         : fiber_([this, run = std::move(f)] { body(run); }) {}
     int cancel() override { return ::pthread_cancel(handle()); }
-    bool join() override { return fiber_.join().stopped(); }
+    bool join() override { return fiber_.join().is_stopped(); }
 
 private:
     fiber fiber_;
@@ -536,7 +536,7 @@ TEST_P(cancellation, runs_the_same_handlers_as_an_unwinding_stop) {
             });
             this_fiber::yield();
             stopped.request_stop();
-            EXPECT_TRUE(stopped.join().stopped());
+            EXPECT_TRUE(stopped.join().is_stopped());
             EXPECT_EQ(n.text, "handler = 1\nhandler = 2\nunwound outside of it\n");
         }
     });
@@ -568,7 +568,7 @@ TEST_P(cancellation, allocates_nothing_for_pthread_self_in_a_handler) {
             ::usleep(1);
             ADD_FAILURE() << "it came back";
         });
-        EXPECT_TRUE(f.join().stopped());
+        EXPECT_TRUE(f.join().is_stopped());
         ::sigaction(SIGUSR2, &before, nullptr);
     });
 }
@@ -586,7 +586,7 @@ TEST_P(cancellation, reaches_a_fiber_that_migrates_in_a_pool) {
         while (handle == 0) std::this_thread::yield();
         ::usleep(static_cast<unsigned>(10 * i));
         EXPECT_EQ(::pthread_cancel(handle), 0);
-        EXPECT_TRUE(f.join().stopped());
+        EXPECT_TRUE(f.join().is_stopped());
     }
 }
 
@@ -603,7 +603,7 @@ TEST_P(cancellation, can_be_requested_by_a_thread) {
             while (handle == 0) std::this_thread::yield();
             EXPECT_EQ(::pthread_cancel(handle), 0);
         });
-        EXPECT_TRUE(f.join().stopped());
+        EXPECT_TRUE(f.join().is_stopped());
         canceler.join();
         EXPECT_FALSE(came_back);
     });
@@ -633,7 +633,7 @@ TEST_P(cancellation, ends_a_wait_whose_event_another_fiber_takes) {
         ::usleep(2000);
         EXPECT_TRUE(f.done());
         while (::recv(full.ends[1], all.data(), all.size(), MSG_DONTWAIT) > 0) ::usleep(100);
-        EXPECT_TRUE(f.join().stopped());
+        EXPECT_TRUE(f.join().is_stopped());
         EXPECT_FALSE(came_back);
         first.join();
     });
@@ -671,7 +671,7 @@ TEST_P(cancellation, ends_a_wait_that_has_just_begun_to_last) {
         ::usleep(2000);
         EXPECT_TRUE(f.done());
         static_cast<void>(::write(w.ends[1], "x", 1));
-        EXPECT_TRUE(f.join().stopped());
+        EXPECT_TRUE(f.join().is_stopped());
         EXPECT_FALSE(came_back);
     });
 }
@@ -701,7 +701,7 @@ TEST_P(cancellation, ends_the_wait_of_the_fiber_and_not_of_a_coroutine_in_it) {
         ASSERT_TRUE(first.let_one_pass());
         ::usleep(1000);
         EXPECT_EQ(::pthread_cancel(handle), 0);
-        EXPECT_TRUE(f.join().stopped());
+        EXPECT_TRUE(f.join().is_stopped());
         EXPECT_FALSE(came_back);
         EXPECT_TRUE(passed);
     });
@@ -719,7 +719,7 @@ TEST_P(cancellation, does_not_unwind_a_noexcept_function) {
             ::usleep(1000);
             step = 2;
         });
-        EXPECT_TRUE(f.join().stopped());
+        EXPECT_TRUE(f.join().is_stopped());
         EXPECT_EQ(step, 1);
     });
 }

@@ -124,7 +124,7 @@ TEST_P(hooked_stops, end_calls_of_a_stopped_fiber_with_ecanceled) {
             this_fiber::sleep_for(2ms);
             const auto asked = stopwatch::now();
             f.request_stop();
-            EXPECT_TRUE(f.join().stopped());
+            EXPECT_TRUE(f.join().is_stopped());
             EXPECT_LT(stopwatch::now() - asked, 1s) << w.name;
             EXPECT_EQ(answer, -1) << w.name;
             EXPECT_EQ(why, ECANCELED) << w.name;
@@ -218,7 +218,7 @@ TEST_P(hooked_stops, end_a_wait_in_a_known_library_without_aborting) {
             this_fiber::sleep_for(2ms);
             const auto asked = stopwatch::now();
             f.request_stop();
-            EXPECT_TRUE(f.join().stopped()) << l.name;
+            EXPECT_TRUE(f.join().is_stopped()) << l.name;
             EXPECT_LT(stopwatch::now() - asked, soon) << l.name;
             EXPECT_EQ(came_back, l.comes_back) << l.name;
             EXPECT_TRUE(went) << l.name;
@@ -259,7 +259,7 @@ std::string answer_with(const std::function<void()>& call) {
     });
     this_fiber::sleep_for(1ms);
     f.request_stop();
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
     return answer;
 }
 

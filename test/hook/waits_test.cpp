@@ -506,7 +506,7 @@ TEST_P(pthread_waits, to_join_end_when_the_fiber_calls_pthread_exit) {
             const told at_end{unwound};
             ::pthread_exit(nullptr);
         });
-        EXPECT_TRUE(f.join().stopped());
+        EXPECT_TRUE(f.join().is_stopped());
         EXPECT_TRUE(unwound);
     });
 }

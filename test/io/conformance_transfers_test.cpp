@@ -187,7 +187,7 @@ void expect_numbers_are_passed(const way& w, Socket& near, Socket& far) {
         if (!came) co_return;
         EXPECT_EQ(b.substr(0, came->bytes), "two");
         EXPECT_EQ(came->numbers, 1u);
-        EXPECT_TRUE(came->numbers_lost) << "there was room for one";
+        EXPECT_TRUE(came->has_lost_numbers) << "there was room for one";
         EXPECT_EQ(::fcntl(numbers[0].get(), F_GETFD), FD_CLOEXEC);
         auto mine = unix_stream::adopt(numbers[0].release());
         const transfer_result t = co_await wait(mine->async_write_all(bytes_of("x")));

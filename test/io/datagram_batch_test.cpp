@@ -76,7 +76,7 @@ TEST_P(batch, is_received_as_it_was_sent) {
         for (std::size_t i = 0; i != 4; ++i) {
             EXPECT_EQ(p.text(i), texts[i]);
             EXPECT_EQ(p.all[i].from, a.local_endpoint());
-            EXPECT_FALSE(p.all[i].truncated());
+            EXPECT_FALSE(p.all[i].is_truncated());
         }
     });
 }
@@ -253,7 +253,7 @@ std::string gather(udp_socket& s, std::size_t bytes, std::size_t segment) {
         const auto n = s.recv_many(p.all);
         if (!n) return "failed: " + n.error().message();
         for (std::size_t i = 0; i != *n; ++i) {
-            EXPECT_FALSE(p.all[i].truncated());
+            EXPECT_FALSE(p.all[i].is_truncated());
             const std::size_t of = p.all[i].segment != 0 ? p.all[i].segment : p.all[i].bytes;
             EXPECT_TRUE(of == segment || got.size() + p.all[i].bytes == bytes)
                 << of << " of " << p.all[i].bytes;

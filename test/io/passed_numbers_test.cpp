@@ -61,7 +61,7 @@ TEST_P(passed_numbers, are_owned_by_the_receiver) {
             const weft::received_numbers r = b.recv_numbers(room(s), came).value();
             EXPECT_EQ(s.substr(0, r.bytes), "two");
             ASSERT_EQ(r.numbers, 2u);
-            EXPECT_FALSE(r.numbers_lost);
+            EXPECT_FALSE(r.has_lost_numbers);
             EXPECT_FALSE(came[2]);
             EXPECT_NE(came[0].get(), p.reads.get());
             EXPECT_EQ(::fcntl(came[0].get(), F_GETFD), FD_CLOEXEC);
@@ -106,7 +106,7 @@ TEST_P(passed_numbers, can_be_as_many_as_the_kernel_allows) {
             std::string s(1, 0);
             const auto r = b.recv_numbers(room(s), came).value();
             EXPECT_EQ(r.numbers, numbers.size());
-            EXPECT_FALSE(r.numbers_lost);
+            EXPECT_FALSE(r.has_lost_numbers);
             EXPECT_EQ(descriptor_count(), before + static_cast<int>(numbers.size()));
             numbers.push_back(p.reads.get());
             const auto sent = a.send_numbers(bytes_of("x"), numbers);
@@ -128,7 +128,7 @@ TEST_P(passed_numbers, that_do_not_fit_are_closed_and_reported) {
                 const auto r = b.recv_numbers(room(s), came).value();
                 EXPECT_EQ(r.bytes, 1u);
                 EXPECT_EQ(r.numbers, count);
-                EXPECT_TRUE(r.numbers_lost);
+                EXPECT_TRUE(r.has_lost_numbers);
                 EXPECT_EQ(descriptor_count(), before + static_cast<int>(count));
             }
             EXPECT_EQ(descriptor_count(), before);
@@ -155,7 +155,7 @@ TEST_P(passed_numbers, beyond_the_descriptor_limit_are_reported_as_lost) {
             ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &all), 0);
             ASSERT_TRUE(r);
             EXPECT_LT(r->numbers, 4u);
-            EXPECT_TRUE(r->numbers_lost);
+            EXPECT_TRUE(r->has_lost_numbers);
         });
     });
 }
@@ -172,7 +172,7 @@ TEST_P(passed_numbers, arrive_beside_credentials) {
             std::array<owned_number, 3> came;
             const auto r = b.recv_numbers(room(s), came).value();
             EXPECT_EQ(r.numbers, 3u);
-            EXPECT_FALSE(r.numbers_lost);
+            EXPECT_FALSE(r.has_lost_numbers);
         });
     });
 }
@@ -219,7 +219,7 @@ TEST_P(passed_numbers, are_sent_once_with_bytes_that_take_several_calls) {
             const auto r = b.recv_numbers(room(s), {&came, 1}).value();
             if (r.bytes == 0) break;
             EXPECT_EQ(r.numbers, bytes == 0 ? 1u : 0u);
-            EXPECT_FALSE(r.numbers_lost);
+            EXPECT_FALSE(r.has_lost_numbers);
             bytes += r.bytes;
             numbers += r.numbers;
         }

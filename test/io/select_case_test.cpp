@@ -235,8 +235,8 @@ TEST_P(select_fd, a_stop_is_a_case_or_throws) {
         weft::this_fiber::sleep_for(1ms);
         throws.request_stop();
         reports.request_stop();
-        EXPECT_TRUE(throws.join().stopped());
-        EXPECT_FALSE(reports.join().stopped());
+        EXPECT_TRUE(throws.join().is_stopped());
+        EXPECT_FALSE(reports.join().is_stopped());
         EXPECT_FALSE(c.try_send(1)) << "no receiver is left";
     });
 }

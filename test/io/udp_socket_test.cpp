@@ -40,7 +40,7 @@ TEST_P(udp, reports_the_sender_of_a_datagram) {
         const weft::datagram d = b.recv_from(room(s)).value();
         EXPECT_EQ(s.substr(0, d.bytes), "ping");
         EXPECT_EQ(d.from, a.local_endpoint());
-        EXPECT_FALSE(d.truncated());
+        EXPECT_FALSE(d.is_truncated());
         ASSERT_TRUE(b.send_to(bytes_of("pong"), d.from));
         EXPECT_EQ(next_of(a), "pong");
     });
@@ -136,7 +136,7 @@ TEST_P(udp, reports_how_much_did_not_fit) {
             const weft::datagram d = b.recv_from(room(s)).value();
             EXPECT_EQ(d.bytes, 4u);
             EXPECT_EQ(d.lost, 6u);
-            EXPECT_TRUE(d.truncated());
+            EXPECT_TRUE(d.is_truncated());
             EXPECT_EQ(s, "0123");
             EXPECT_EQ(next_of(b), "next");
             if (waits) sender.join();

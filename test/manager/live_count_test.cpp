@@ -67,7 +67,7 @@ TEST(live_count, wakes_all_waiters_when_the_last_task_leaves) {
     c.leave();
     EXPECT_TRUE(a.woken());
     EXPECT_TRUE(b.woken());
-    EXPECT_FALSE(a.n.linked());
+    EXPECT_FALSE(a.n.is_linked());
     agent late;
     EXPECT_EQ(c.admit(no_limit), verdict::admitted);
     EXPECT_TRUE(c.enlist(late.n));

@@ -35,7 +35,7 @@ struct scene {
                 changed.wait(lock, is_ready);
             else if (!changed.wait(lock, stop.get_token(), is_ready))
                 model::require(stop.stop_requested(), "nothing else ends it");
-            model::require(m.owned_by_caller(), "a waiter that comes back holds the mutex");
+            model::require(m.is_owned_by_caller(), "a waiter that comes back holds the mutex");
         });
     }
     void notify(std::size_t who, bool all) {

@@ -151,7 +151,7 @@ TEST(awaited_poll_future, keeps_its_state_when_its_awaiter_is_stopped) {
     l.loop().run_until_idle();
     waits.request_stop();
     l.loop().run_until_idle();
-    EXPECT_TRUE(waits.join().stopped());
+    EXPECT_TRUE(waits.join().is_stopped());
     EXPECT_EQ(s.interested(), 1u);
     EXPECT_TRUE(s.tell(5));
     EXPECT_EQ(f.take(), 5);
@@ -170,7 +170,7 @@ TEST(awaited_poll_future, as_a_temporary_ends_with_a_cancelled_wait) {
     l.loop().run_until_idle();
     throws.request_stop();
     l.run();
-    EXPECT_TRUE(throws.join().stopped());
+    EXPECT_TRUE(throws.join().is_stopped());
     EXPECT_FALSE(in_time);
     EXPECT_EQ(s.interested(), 0u);
 }
@@ -213,7 +213,7 @@ TEST(awaited_poll_future, reports_a_stop_in_a_result) {
     l.loop().run_until_idle();
     waits.request_stop();
     l.run();
-    EXPECT_FALSE(waits.join().stopped()) << "it was notified, and did not throw";
+    EXPECT_FALSE(waits.join().is_stopped()) << "it was notified, and did not throw";
     EXPECT_EQ(why, std::errc::operation_canceled);
 }
 
@@ -250,7 +250,7 @@ TEST(awaited_poll_future, is_either_completed_or_stopped) {
                 });
                 weft::this_fiber::yield();
                 one.request_stop();
-                if (one.join().stopped()) ++stopped;
+                if (one.join().is_stopped()) ++stopped;
             }
         },
         {.on = l});

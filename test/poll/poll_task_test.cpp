@@ -155,8 +155,8 @@ TEST(poll_task, ends_with_the_frame_of_a_stopped_awaiter) {
     thrown.request_stop();
     l.run();
     EXPECT_EQ(why, std::errc::operation_canceled);
-    EXPECT_FALSE(reports.join().stopped());
-    EXPECT_TRUE(thrown.join().stopped());
+    EXPECT_FALSE(reports.join().is_stopped());
+    EXPECT_TRUE(thrown.join().is_stopped());
     EXPECT_FALSE(c.try_send(1));
 }
 

@@ -134,7 +134,7 @@ void of_a_fiber() {
     waits_3_ms("timeout_scope", [&] {
         const weft::timeout_scope limit(3ms);
         expect(!silent.recv(), "nobody sends");
-        expect(limit.expired(), "it has ended the wait");
+        expect(limit.has_expired(), "it has ended the wait");
     });
     waits_3_ms("with_timeout", [] {
         const auto r = weft::await(weft::with_timeout(sleeps(1h), 3ms));

@@ -1,5 +1,5 @@
 // A kill in a program that links weft::fast_unwind, statically (STATIC is 1) or not: every
-// destructor runs either way, and linked() returns whether the opt-in is in effect.
+// destructor runs either way, and is_linked() returns whether the opt-in is in effect.
 #include <cstdio>
 #include <stdexcept>
 
@@ -35,7 +35,7 @@ int main() {
     } catch (const std::runtime_error&) {
         caught = true;
     }
-    const bool linked = weft::fast_unwind::linked();
+    const bool linked = weft::fast_unwind::is_linked();
     std::printf("%d guests left, caught: %d, fast_unwind: %d\n", left, caught, linked);
     return left == 11 && caught && linked == !STATIC ? 0 : 1;
 }

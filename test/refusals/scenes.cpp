@@ -342,9 +342,9 @@ outcome outcome_of(void (*play)()) {
         play();
         return outcome::served;
     } catch (const told& e) {
-        return limit.expired() ? outcome::timed_out : outcome::told;
+        return limit.has_expired() ? outcome::timed_out : outcome::told;
     } catch (const stopped&) {
-        return limit.expired() ? outcome::timed_out : outcome::wrong;
+        return limit.has_expired() ? outcome::timed_out : outcome::wrong;
     } catch (const std::system_error&) {
         return outcome::told;
     } catch (const std::bad_alloc&) {

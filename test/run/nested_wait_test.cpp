@@ -95,7 +95,7 @@ TEST(nested_wait, unwinds_innermost_first_on_a_stop) {
     fiber killer([&] { f.request_stop(); }, {.on = l});
     l.run();
     EXPECT_EQ(deaths, "io");
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
 }
 
 TEST(nested_wait, is_unwound_with_its_loop_even_under_a_shield) {

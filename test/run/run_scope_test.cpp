@@ -132,7 +132,7 @@ TEST(run_scope, ends_a_wait_of_the_thread_at_a_deadline) {
     {
         timeout_scope limit(2ms);
         EXPECT_THROW(never_set.wait(), stopped);
-        EXPECT_TRUE(limit.expired());
+        EXPECT_TRUE(limit.has_expired());
     }
     sync_wait(sleep_for(2ms));
     EXPECT_GE(steady_now() - begin, 6ms);

@@ -560,7 +560,7 @@ TEST(loop, run_until_idle_runs_what_becomes_ready_or_due) {
     EXPECT_EQ(l.run_until_idle(), 0u);
     a.request_stop();
     l.run_until_idle();
-    EXPECT_TRUE(a.join().stopped());
+    EXPECT_TRUE(a.join().is_stopped());
 }
 
 // A frame of a game: each turn takes a millisecond, by a clock that only the turns advance.

@@ -233,7 +233,7 @@ TEST(pool, stops_and_times_out_offloaded_tasks) {
         const auto until = std::chrono::steady_clock::now() + (testing::slow ? 1s : 300ms);
         while (std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
         for (fiber& f : all) f.request_stop();
-        for (fiber& f : all) EXPECT_TRUE(f.join().stopped());
+        for (fiber& f : all) EXPECT_TRUE(f.join().is_stopped());
         EXPECT_EQ(destroyed, count);
     }
     EXPECT_GT(turns, 0);
@@ -581,7 +581,7 @@ TEST(pool, delivers_a_stop_to_a_fiber_not_yet_started) {
     fiber late([] { this_fiber::sleep_for(1h); }, {.on = p});
     EXPECT_TRUE(late.request_stop());
     go = true;
-    EXPECT_TRUE(late.join().stopped());
+    EXPECT_TRUE(late.join().is_stopped());
     holds.join();
 }
 

@@ -343,7 +343,7 @@ TEST(timer_threads, stop_and_join_waits_for_the_call_even_in_a_stopped_fiber) {
     fiber other([&] { release = true; }, {.on = here});
     here.run();
     EXPECT_TRUE(joined);
-    EXPECT_TRUE(joiner.join().stopped());
+    EXPECT_TRUE(joiner.join().is_stopped());
     other.join();
 }
 

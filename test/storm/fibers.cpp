@@ -78,7 +78,7 @@ void wait_somehow(tree& t, random& r) {
             try {
                 weft::this_fiber::sleep_for(weft::duration(1000 * r.below(400)));
             } catch (const weft::stopped&) {
-                if (!limit.expired()) throw;
+                if (!limit.has_expired()) throw;
             }
             break;
         }

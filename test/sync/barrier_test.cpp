@@ -60,8 +60,8 @@ TEST(barrier, a_stopped_waiter_counts_as_arrived) {
         },
         {.on = l});
     l.run();
-    EXPECT_TRUE(waits.join().stopped());
-    EXPECT_FALSE(stops.join().stopped());
+    EXPECT_TRUE(waits.join().is_stopped());
+    EXPECT_FALSE(stops.join().is_stopped());
 }
 
 TEST(barrier_death, arrival_of_fewer_than_one) {

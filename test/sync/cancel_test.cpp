@@ -327,7 +327,7 @@ void block_for(F f, weft::duration limit, ending& e) {
         e.why = s.reason;
     }
     e.woken = weft::now();
-    e.expired = scope.expired();
+    e.expired = scope.has_expired();
 }
 weft::task<> suspend_for(weft::task<bool> t, weft::duration limit, ending& e) {
     e.begun = weft::now();
@@ -338,7 +338,7 @@ weft::task<> suspend_for(weft::task<bool> t, weft::duration limit, ending& e) {
         e.why = s.reason;
     }
     e.woken = weft::now();
-    e.expired = scope.expired();
+    e.expired = scope.has_expired();
 }
 
 enum class kind { fiber, task, task_in_a_fiber };

@@ -171,7 +171,7 @@ TEST(channel, a_stop_ends_iteration_by_an_exception) {
         {.on = l});
     weft::fiber stops([&] { weft::this_fiber::sleep_for(1ms), f.request_stop(); }, {.on = l});
     l.run();
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
     stops.join();
 }
 
@@ -397,7 +397,7 @@ TEST(channel, reports_closed_even_to_a_stopped_caller) {
         },
         {.on = l});
     l.run();
-    EXPECT_FALSE(f.join().stopped());
+    EXPECT_FALSE(f.join().is_stopped());
 }
 
 TEST(channel, a_capacity_beyond_memory_throws_bad_alloc) {

@@ -137,7 +137,7 @@ TEST_P(condition_variable_any_of_tasks, waits_with_a_recursive_mutex) {
             for (int i = 0; i < 50; ++i) {
                 std::unique_lock lock = co_await wait(m.async_scoped_lock());
                 while (turn % 2 != mine) co_await wait(changed.async_wait(lock));
-                EXPECT_TRUE(m.owned_by_caller());
+                EXPECT_TRUE(m.is_owned_by_caller());
                 ++turn;
                 changed.notify_all();
             }
@@ -157,7 +157,7 @@ TEST(condition_variable_any, a_fiber_and_a_thread_wait_with_a_recursive_mutex) {
         for (int i = 0; i < 50; ++i) {
             std::unique_lock lock(m);
             changed.wait(lock, [&] { return turn % 2 == mine; });
-            EXPECT_TRUE(m.owned_by_caller());
+            EXPECT_TRUE(m.is_owned_by_caller());
             ++turn;
             changed.notify_all();
         }
@@ -181,7 +181,7 @@ TEST(condition_variable_any, waits_with_a_lock_that_has_only_lock_and_unlock) {
             m.lock();
             EXPECT_FALSE(c.wait_for(m, 10ms, [&] { return ready; }));
             c.wait(m, [&] { return ready; });
-            EXPECT_TRUE(m.m.owned_by_caller());
+            EXPECT_TRUE(m.m.is_owned_by_caller());
             m.unlock();
         },
         {.on = l});
@@ -299,7 +299,7 @@ TEST(condition_variable_any, relocks_even_when_stopped) {
         },
         {.on = l});
     l.run();
-    EXPECT_TRUE(waits.join().stopped());
+    EXPECT_TRUE(waits.join().is_stopped());
     stops.join();
     EXPECT_TRUE(m.try_lock());
     m.unlock();

@@ -141,7 +141,7 @@ TEST(condition_variable, relocks_the_mutex_even_when_stopped) {
             } catch (const weft::stopped& s) {
                 EXPECT_EQ(s.reason, weft::stop_reason::user);
                 EXPECT_TRUE(lock.owns_lock());
-                EXPECT_TRUE(m.owned_by_caller());
+                EXPECT_TRUE(m.is_owned_by_caller());
                 EXPECT_FALSE(held_by_other);
                 EXPECT_THROW(c.wait_for(lock, 1h), weft::stopped) << "it is still stopped";
                 throw;
@@ -159,7 +159,7 @@ TEST(condition_variable, relocks_the_mutex_even_when_stopped) {
         },
         {.on = l});
     l.run();
-    EXPECT_TRUE(waits.join().stopped());
+    EXPECT_TRUE(waits.join().is_stopped());
     stops.join();
 }
 
@@ -196,7 +196,7 @@ TEST(condition_variable, a_loop_of_timed_waits_is_ended_by_a_stop) {
     weft::fiber stops([&] { weft::this_fiber::sleep_for(5s), f.request_stop(); }, {.on = l});
     l.run();
     stops.join();
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
     EXPECT_LT(waits, 10);
 }
 
@@ -290,7 +290,7 @@ TEST(condition_variable, a_wait_with_a_token_ends_when_it_is_stopped) {
             const auto is_ready = [&] { return ready; };
             said.push_back(c.wait_for(lock, source.get_token(), 1ms, is_ready));
             said.push_back(c.wait(lock, source.get_token(), is_ready));  // stopped at 5 ms
-            EXPECT_TRUE(m.owned_by_caller());
+            EXPECT_TRUE(m.is_owned_by_caller());
             said.push_back(c.wait(lock, source.get_token(), is_ready));
             ready = true;
             said.push_back(c.wait(lock, source.get_token(), is_ready));

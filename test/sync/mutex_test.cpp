@@ -144,10 +144,10 @@ TEST(mutex, is_released_when_its_new_owners_frame_is_destroyed) {
 
 TEST(mutex, owned_by_caller_is_true_only_for_the_owner) {
     weft::mutex m;
-    EXPECT_FALSE(m.owned_by_caller());
+    EXPECT_FALSE(m.is_owned_by_caller());
     const std::lock_guard held(m);
-    EXPECT_TRUE(m.owned_by_caller());
-    std::thread([&] { EXPECT_FALSE(m.owned_by_caller()); }).join();
+    EXPECT_TRUE(m.is_owned_by_caller());
+    std::thread([&] { EXPECT_FALSE(m.is_owned_by_caller()); }).join();
 }
 
 // Coroutines that user code starts have the flow of the starter, or none; one waits for the other
@@ -206,7 +206,7 @@ TEST_P(mutex_between, is_acquired_at_once_if_released_before_the_wait_begins) {
         co_await wait(m.async_lock());
         freed_meanwhile again(m);
         co_await wait(again);
-        EXPECT_TRUE(m.owned_by_caller());
+        EXPECT_TRUE(m.is_owned_by_caller());
         ++had;
         m.unlock();  // and ends, with no lock
     });
@@ -230,7 +230,7 @@ TEST(mutex, a_loop_of_timed_tries_is_ended_by_a_stop) {
     weft::fiber stops([&] { weft::this_fiber::sleep_for(5ms), f.request_stop(); }, {.on = l});
     l.run();
     stops.join();
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
     EXPECT_LT(tries, 10);
     m.unlock();
 }
@@ -383,7 +383,7 @@ TEST(mutex, can_be_unlocked_or_tried_before_the_flow_ends) {
     weft::fiber stopped([&] { const std::lock_guard held(m); }, {.on = l});
     stopped.request_stop();
     l.run();
-    for (weft::fiber* f : {&a, &b, &c}) EXPECT_FALSE(f->join().stopped());
+    for (weft::fiber* f : {&a, &b, &c}) EXPECT_FALSE(f->join().is_stopped());
     stopped.join();
     EXPECT_TRUE(m.try_lock());
     m.unlock();
@@ -431,7 +431,7 @@ TYPED_TEST(mutex_of_any_kind_death, owned_at_thread_exit_names_that_thread) {
     EXPECT_DEATH(m.unlock(), owner + ": " + me + " \\(.*mutex_test\\.cpp:");
     EXPECT_DEATH(m.~TypeParam(), owner + ": " + me + "\n");
     // Nor is a later thread, at the same place in memory, the owner.
-    for (int i = 0; i < 3; ++i) std::thread([&] { EXPECT_FALSE(m.owned_by_caller()); }).join();
+    for (int i = 0; i < 3; ++i) std::thread([&] { EXPECT_FALSE(m.is_owned_by_caller()); }).join();
     EXPECT_FALSE(m.try_lock_for(0ms));
 }
 

@@ -19,7 +19,7 @@ TEST(recursive_mutex, its_owner_may_lock_it_again) {
     EXPECT_TRUE(m.try_lock_for(1h));
     m.lock();
     for (int i = 0; i < 3; ++i) m.unlock();
-    EXPECT_TRUE(m.owned_by_caller());
+    EXPECT_TRUE(m.is_owned_by_caller());
     std::thread([&] {
         EXPECT_FALSE(m.try_lock());
         EXPECT_FALSE(m.try_lock_for(1ms));
@@ -62,7 +62,7 @@ TEST_P(recursive_mutex_among, has_one_owner_at_any_lock_depth) {
             co_await wait(m.async_lock());
             EXPECT_EQ(inside++, 0);
             const bool again = co_await wait(m.async_lock(weft::never));
-            EXPECT_TRUE(again && m.owned_by_caller() && m.try_lock());
+            EXPECT_TRUE(again && m.is_owned_by_caller() && m.try_lock());
             if (i % 8 == 0) co_await wait(weft::sleep_for(0s));
             m.unlock();
             m.unlock();

@@ -90,7 +90,7 @@ TEST_P(async_scoped_lock_of_flows, of_a_recursive_mutex_counts_its_depth) {
                 const auto inner = co_await wait(m.async_scoped_lock());
                 if (i % 8 == 0) co_await wait(weft::sleep_for(0s));
             }
-            EXPECT_TRUE(m.owned_by_caller());
+            EXPECT_TRUE(m.is_owned_by_caller());
             EXPECT_EQ(--inside, 0);
         }
     });
@@ -151,7 +151,7 @@ TEST(async_scoped_lock, throws_a_stop_and_leaves_no_waiter_behind) {
         },
         {.on = l});
     l.run();
-    for (auto& f : all) EXPECT_TRUE(f.join().stopped());
+    for (auto& f : all) EXPECT_TRUE(f.join().is_stopped());
     stops.join();
     EXPECT_EQ(began, 3);
     EXPECT_EQ(came_back, 0);
@@ -169,7 +169,7 @@ TEST(async_scoped_lock, is_awaited_with_a_deadline) {
     const auto body = [&]() -> weft::task<> {
         {
             auto held = co_await weft::with_timeout(m.async_scoped_lock(), 1ms);
-            EXPECT_TRUE(held.has_value() && held->owns_lock() && m.owned_by_caller());
+            EXPECT_TRUE(held.has_value() && held->owns_lock() && m.is_owned_by_caller());
         }
         weft::fiber other(
             [&] {
@@ -180,7 +180,7 @@ TEST(async_scoped_lock, is_awaited_with_a_deadline) {
         co_await weft::sleep_for(1ms);
         auto late = co_await weft::with_timeout(m.async_scoped_lock(), 1ms);
         EXPECT_EQ(late.error(), std::errc::timed_out);
-        EXPECT_FALSE(m.owned_by_caller());
+        EXPECT_FALSE(m.is_owned_by_caller());
         co_await other.async_join();
         ended = true;
     };

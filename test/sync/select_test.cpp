@@ -185,8 +185,8 @@ TEST(select, a_stop_is_a_case_or_throws) {
         },
         {.on = l});
     l.run();
-    EXPECT_FALSE(asks.join().stopped());
-    EXPECT_TRUE(throws.join().stopped());
+    EXPECT_FALSE(asks.join().is_stopped());
+    EXPECT_TRUE(throws.join().is_stopped());
     EXPECT_TRUE(notified);
     stops.join();
     EXPECT_FALSE(c.try_send(1)) << "nobody stands in line any more";

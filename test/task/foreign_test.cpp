@@ -145,13 +145,13 @@ TEST(foreign, awaits_the_join_of_a_fiber) {
     foreign_on_a_loop([](bool& ended) -> foreign_coroutine {
         int at = 0;
         weft::fiber f([&] { weft::this_fiber::sleep_for(1ms), at = 1; });
-        EXPECT_FALSE((co_await f.async_join()).stopped());
+        EXPECT_FALSE((co_await f.async_join()).is_stopped());
         EXPECT_EQ(at, 1);
         auto has_value = weft::spawn([] { return 2; });
         EXPECT_EQ(co_await has_value.async_get(), 2);
         weft::fiber stopped([] { weft::this_fiber::sleep_for(1h); });
         stopped.request_stop();
-        EXPECT_TRUE((co_await stopped.async_join()).stopped());
+        EXPECT_TRUE((co_await stopped.async_join()).is_stopped());
         ended = true;
     });
 }

@@ -85,7 +85,7 @@ TEST(schedule_on, forwards_errors_and_stops) {
         },
         {.on = here});
     here.run();
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
     g.join();
 }
 
@@ -225,7 +225,7 @@ TEST(resume_on, a_destroyed_loop_waits_for_a_task_that_migrated_away) {
     ends_before_what_it_waits_for([&](weft::loop& here, weft::loop& there, auto& body) {
         f = weft::fiber([&] { weft::await(goes(there, body)); }, {.on = here});
     });
-    EXPECT_FALSE(f.join().stopped());
+    EXPECT_FALSE(f.join().is_stopped());
 }
 
 using resume_on_deathtest = ::testing::Test;

@@ -83,7 +83,7 @@ TEST(await, of_a_task_that_fails_throws_in_the_fiber) {
     weft::testing::virtual_loop l(1);
     weft::fiber f([&] { EXPECT_THROW(weft::await(failing_in(1ms, 3)), int); }, {.on = l});
     l.run();
-    EXPECT_FALSE(f.join().stopped());
+    EXPECT_FALSE(f.join().is_stopped());
 }
 
 TEST(await, of_a_task_forwards_a_stop_of_the_fiber_and_waits) {
@@ -97,7 +97,7 @@ TEST(await, of_a_task_forwards_a_stop_of_the_fiber_and_waits) {
     l.run();
     EXPECT_EQ(l.now(), before);
     EXPECT_EQ(live_count, 0);
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
 }
 
 TEST(await, of_a_task_in_a_stopped_fiber_ends_at_its_first_wait) {
@@ -157,7 +157,7 @@ TEST(await, of_a_task_in_a_destructor_during_unwinding_is_not_stopped) {
     l.loop().run_until_idle();
     f.request_stop();
     l.run();
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
     EXPECT_EQ(said, 3);
     EXPECT_EQ(l.now(), weft::time_point(3ms));
 }

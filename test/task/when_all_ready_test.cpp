@@ -36,11 +36,11 @@ TEST(when_all_ready, returns_each_outcome_in_argument_order) {
     EXPECT_EQ(late.exception(), nullptr);
     EXPECT_EQ(late.reason(), stop_reason::none);
 
-    EXPECT_FALSE(failed.has_value() || failed.stopped());
+    EXPECT_FALSE(failed.has_value() || failed.is_stopped());
     EXPECT_THROW(failed.value(), int);
     EXPECT_THROW(std::rethrow_exception(failed.exception()), int);
 
-    EXPECT_TRUE(ended_by_stop.stopped());
+    EXPECT_TRUE(ended_by_stop.is_stopped());
     EXPECT_FALSE(ended_by_stop.has_value());
     EXPECT_EQ(ended_by_stop.reason(), stop_reason::deadline);
     EXPECT_EQ(ended_by_stop.exception(), nullptr);
@@ -87,7 +87,7 @@ TEST(when_all_ready, waits_when_stopped_and_keeps_the_completed_values) {
     EXPECT_EQ(living, 0);
     ASSERT_TRUE(r.has_value());
     EXPECT_TRUE((*r)[0].has_value());
-    EXPECT_TRUE((*r)[1].stopped());
+    EXPECT_TRUE((*r)[1].is_stopped());
 }
 
 }  // namespace

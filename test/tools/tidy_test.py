@@ -326,6 +326,15 @@ class Tidy(unittest.TestCase):
         self.refuses({"weft/top/top.hpp": text},
                      "weft/top/top.hpp:12: say in a comment what ~one() does")
 
+    def test_a_query_that_is_a_bare_participle_is_refused(self):
+        text = ("#pragma once\nstruct top {\n    bool closed() const;\n    bool is_closed() const;\n"
+                "    bool stop_requested() const;  // not bool opened()\n"
+                "    bool owned_by_caller() const;\n    bool completed(int error);\n"
+                "    bool proceed();\n};\n")
+        self.refuses({"weft/top/top.hpp": text},
+                     "weft/top/top.hpp:3: closed() is a bare participle",
+                     "weft/top/top.hpp:6: owned_by_caller() is a bare participle")
+
     def test_an_umbrella_that_lacks_a_header_or_has_one_too_many_is_refused(self):
         self.refuses({**self.INSIDE, "weft/weft.hpp": '#include "weft/top/top.hpp"\n'
                       '#include "weft/top/detail/part.hpp"\n'},

@@ -8,7 +8,7 @@
 
 using namespace unwind_test;
 
-TEST(fast_unwind, is_linked_into_this_program) { EXPECT_TRUE(weft::fast_unwind::linked()); }
+TEST(fast_unwind, is_linked_into_this_program) { EXPECT_TRUE(weft::fast_unwind::is_linked()); }
 
 TEST(fast_unwind, does_not_affect_ordinary_exceptions) {
     log_of_ints log;

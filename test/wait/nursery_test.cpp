@@ -33,7 +33,7 @@ weft::duration in_a_fiber(F f) {
     const weft::time_point before = l.now();
     weft::fiber root(f, {.on = l});
     l.run();
-    EXPECT_FALSE(root.join().stopped());
+    EXPECT_FALSE(root.join().is_stopped());
     return l.now() - before;
 }
 
@@ -92,7 +92,7 @@ TEST(nursery, join_reports_a_deadline_that_ended_children) {
             try {
                 n.join();
             } catch (const weft::stopped& s) {
-                notified = s.reason == weft::stop_reason::deadline && limit.expired();
+                notified = s.reason == weft::stop_reason::deadline && limit.has_expired();
             }
             EXPECT_EQ(notified, lasts);
             EXPECT_EQ(n.living_count(), 0u);
@@ -211,7 +211,7 @@ TEST(nursery, a_stop_of_the_joining_fiber_stops_the_children) {
     const weft::time_point before = l.now();
     f.request_stop();
     l.run();
-    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
     EXPECT_EQ(l.now(), before);
     EXPECT_EQ(live_count, 0);
 }
@@ -508,8 +508,8 @@ TEST(nursery, a_stop_of_the_caller_stops_the_block) {
     f.request_stop();
     g.request_stop();
     l.run();
-    EXPECT_TRUE(f.join().stopped());
-    EXPECT_TRUE(g.join().stopped());
+    EXPECT_TRUE(f.join().is_stopped());
+    EXPECT_TRUE(g.join().is_stopped());
     EXPECT_EQ(l.now(), before);
 }
 

@@ -64,7 +64,7 @@ protected:
                 }
             }));
         loop_.run();
-        for (fiber& f : all) EXPECT_FALSE(f.join().stopped());
+        for (fiber& f : all) EXPECT_FALSE(f.join().is_stopped());
         EXPECT_EQ(looked, 2 * fiber_count);
         EXPECT_GT(group_.stats().copies, 0u);
     }
@@ -260,7 +260,7 @@ TEST_F(off_stack, is_stopped_and_times_out) {
         },
         {.on = loop_});
     loop_.run();
-    for (fiber& f : all) EXPECT_TRUE(f.join().stopped());
+    for (fiber& f : all) EXPECT_TRUE(f.join().is_stopped());
     each([&](int) {
         const weft::timeout_scope limit(1ms);
         EXPECT_THROW(silent.wait(), weft::stopped);

@@ -61,7 +61,7 @@ TEST(runnable, a_frame_of_two_pointers_works_as_a_coroutine) {
 
 TEST(runnable, starts_in_no_queue_and_without_a_flow) {
     const runnable r;
-    EXPECT_FALSE(r.linked());
+    EXPECT_FALSE(r.is_linked());
     EXPECT_EQ(r.of, nullptr);
     EXPECT_EQ(r.handle, nullptr);
 }

@@ -30,8 +30,8 @@ plain_coroutine within(gate& g, duration outer, duration inner, ending& e) {
             co_await g.async_pass();
         } catch (const stopped& s) {
             e.reason = s.reason;
-            e.inner_expired = b.expired();
-            e.outer_expired = a.expired();
+            e.inner_expired = b.has_expired();
+            e.outer_expired = a.has_expired();
         }
     }
     co_await g.async_pass();
@@ -128,7 +128,7 @@ TEST(timeout_scope, is_not_expired_when_a_stop_ended_the_wait) {
             co_await gate.async_pass();
         } catch (const stopped& s) {
             EXPECT_EQ(s.reason, stop_reason::user);
-            e = limit.expired();
+            e = limit.has_expired();
         }
     };
     plain_coroutine c = body(g, expired);
@@ -144,7 +144,7 @@ TEST(timeout_scope, on_a_plain_thread_ends_its_waits) {
     {
         const timeout_scope limit(1ms);
         EXPECT_EQ(sync_wait(g.async_pass_until(never)), wait_status::stopped);
-        EXPECT_TRUE(limit.expired());
+        EXPECT_TRUE(limit.has_expired());
         EXPECT_THROW(sync_wait(g.async_pass()), stopped);
     }
     EXPECT_EQ(sync_wait(g.async_pass_until(steady_now() + 1ms)), wait_status::timed_out);

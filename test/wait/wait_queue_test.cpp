@@ -73,7 +73,7 @@ TEST(wait_queue, skips_a_waiter_whose_wait_has_ended) {
     EXPECT_TRUE(ended.claim());  // in place of a deadline, which then calls cancel
     EXPECT_EQ(queue.claim_first(), &second);
     EXPECT_TRUE(queue.empty());
-    EXPECT_FALSE(first.linked());
+    EXPECT_FALSE(first.is_linked());
     queue.remove(first);  // what cancel does: nothing any more
     EXPECT_EQ(queue.claim_first(), nullptr);
 }

@@ -122,17 +122,17 @@ private:
 
     void add() {
         timer& t = any();
-        if (t.linked()) return;
+        if (t.is_linked()) return;
         const tick deadline = some_deadline();
         wheel_.add(t, deadline);
-        ASSERT_TRUE(t.linked()) << deadline;
+        ASSERT_TRUE(t.is_linked()) << deadline;
         model_.add(t.id, deadline);
     }
 
     void remove() {
         timer& t = any();
         ASSERT_EQ(wheel_.remove(t), model_.remove(t.id));
-        ASSERT_FALSE(t.linked());
+        ASSERT_FALSE(t.is_linked());
     }
 
     void advance() {
@@ -161,7 +161,7 @@ private:
             auto& t = static_cast<timer&>(n);
             ASSERT_FALSE(model_.expired.empty());
             ASSERT_EQ(t.id, model_.expired.front());
-            ASSERT_FALSE(t.linked());
+            ASSERT_FALSE(t.is_linked());
             ASSERT_LE(t.deadline(), model_.now);
             model_.expired.pop_front();
             ++expired_count_;

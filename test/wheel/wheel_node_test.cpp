@@ -26,15 +26,15 @@ static_assert(tick_after(tick_never, tick_never) == tick_never);
 TEST(wheel_node, is_linked_exactly_while_it_is_in_a_wheel) {
     wheel_node n;
     wheel w;
-    EXPECT_FALSE(n.linked());
+    EXPECT_FALSE(n.is_linked());
     w.add(n, 7);
-    EXPECT_TRUE(n.linked());
+    EXPECT_TRUE(n.is_linked());
     EXPECT_EQ(n.deadline(), 7u);
     EXPECT_TRUE(w.remove(n));
-    EXPECT_FALSE(n.linked());
+    EXPECT_FALSE(n.is_linked());
     w.add(n, 8);
-    w.advance(8, [](wheel_node& m) { EXPECT_FALSE(m.linked()); });
-    EXPECT_FALSE(n.linked());
+    w.advance(8, [](wheel_node& m) { EXPECT_FALSE(m.is_linked()); });
+    EXPECT_FALSE(n.is_linked());
     EXPECT_EQ(n.deadline(), 8u) << "it says what it was added with last";
 }
 

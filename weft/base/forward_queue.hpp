@@ -45,10 +45,10 @@ public:
     forward_node& operator=(const forward_node&) = delete;
     // Aborts in a debug build if the element is in a queue.
     ~forward_node() {
-        WEFT_DEBUG_ASSERT(!linked(), "forward_queue: an element is destroyed in it");
+        WEFT_DEBUG_ASSERT(!is_linked(), "forward_queue: an element is destroyed in it");
     }
 
-    bool linked() const noexcept { return next != this; }
+    bool is_linked() const noexcept { return next != this; }
 };
 
 // Invariants:

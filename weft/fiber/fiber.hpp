@@ -22,7 +22,7 @@
 //
 //   weft::fiber f([] { weft::this_fiber::sleep_for(1h); });
 //   f.request_stop();
-//   assert(f.join().stopped());
+//   assert(f.join().is_stopped());
 //
 // Model: none, the handler is one pointer, set and read as a whole.
 #pragma once
@@ -72,7 +72,7 @@ class join_outcome {
 public:
     explicit join_outcome(stop_reason r) noexcept : reason_(r) {}
     // Whether a stop ended it: weft::stopped left its function.
-    bool stopped() const noexcept { return reason_ != stop_reason::none; }
+    bool is_stopped() const noexcept { return reason_ != stop_reason::none; }
     stop_reason reason() const noexcept { return reason_; }
 
 private:

@@ -99,7 +99,7 @@ private:
         : fiber(std::move(f)), value_(std::move(value)) {}
 
     T finished(join_outcome how) {
-        if (how.stopped()) detail::throw_stopped(how.reason());
+        if (how.is_stopped()) detail::throw_stopped(how.reason());
         return value_->take();
     }
 

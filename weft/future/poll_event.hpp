@@ -63,7 +63,7 @@ public:
     // The node may be in the list or not; only under the lock is that known.
     void cancel(poll_node& n) noexcept {
         const std::lock_guard held(lock_);
-        if (n.linked()) nodes_.remove(n);
+        if (n.is_linked()) nodes_.remove(n);
     }
     // Prompts each node under the lock, so that a node that was cancelled is not prompted any more.
     void call_all(bool going) noexcept {

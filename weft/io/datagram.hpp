@@ -34,7 +34,7 @@ struct received {
     std::size_t bytes = 0;
     std::size_t lost = 0;  // by how many bytes the datagram was longer than the buffer
 
-    bool truncated() const noexcept { return lost != 0; }
+    bool is_truncated() const noexcept { return lost != 0; }
 };
 struct datagram : received {
     endpoint from;

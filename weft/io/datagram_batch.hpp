@@ -46,7 +46,7 @@ struct incoming {
     int traffic_class = -1;
 
     std::span<std::byte> text() const noexcept { return into.first(bytes); }
-    bool truncated() const noexcept { return lost != 0; }
+    bool is_truncated() const noexcept { return lost != 0; }
 };
 
 // A datagram to send.

@@ -267,7 +267,7 @@ WEFT_NOINLINE int io_entry::enlist_rarely(io_wait_node& n, std::uint64_t generat
 
 void io_entry::cancel(wait_node& n, bool reads) noexcept {
     const std::lock_guard held(lock);
-    if (n.linked()) waiting[reads ? 0 : 1].remove(n);
+    if (n.is_linked()) waiting[reads ? 0 : 1].remove(n);
 }
 
 int io_entry::be_watched_by(io_driver& d, std::uint32_t generation, bool for_room) noexcept {

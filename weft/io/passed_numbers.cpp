@@ -75,13 +75,13 @@ received_numbers numbers_message::take(std::size_t bytes) noexcept {
     received_numbers r;
     r.bytes = std::min(bytes, part_.iov_len);
     r.lost = bytes - r.bytes;
-    r.numbers_lost = (message_.msg_flags & MSG_CTRUNC) != 0;
+    r.has_lost_numbers = (message_.msg_flags & MSG_CTRUNC) != 0;
     each([&](int number) {
         owned_number n(number);
         if (r.numbers != room_.size())
             room_[r.numbers++] = std::move(n);
         else
-            r.numbers_lost = true;
+            r.has_lost_numbers = true;
     });
     return r;
 }
@@ -104,7 +104,7 @@ bool stream_send_numbers::ready() noexcept {
 }
 
 transfer_result stream_send_numbers::take(const waiter* w, wait_status how) noexcept {
-    if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+    if (is_out_of_turn()) return {0, std::make_error_code(std::errc::operation_in_progress)};
     release();
     return outcome(w, how);
 }
@@ -125,7 +125,7 @@ bool stream_recv_numbers::ready() noexcept {
 }
 
 result<received_numbers> stream_recv_numbers::take(const waiter* w, wait_status how) noexcept {
-    if (refused()) return failure(std::errc::operation_in_progress);
+    if (is_out_of_turn()) return failure(std::errc::operation_in_progress);
     release();
     const result<std::size_t> n = some(w, how);
     if (!n) return failure(n.error());
@@ -169,7 +169,7 @@ result<received_numbers> message_recv_numbers::take(const waiter* w, wait_status
     const transfer_result t = outcome(w, how);
     if (!t) return failure(t.error());
     const received_numbers r = message_.take(t.bytes());
-    if (r.bytes == 0 && r.numbers == 0 && !r.numbers_lost) return failure(errc::unexpected_eof);
+    if (r.bytes == 0 && r.numbers == 0 && !r.has_lost_numbers) return failure(errc::unexpected_eof);
     return r;
 }
 

@@ -2,7 +2,7 @@
 //
 // Design: a received fd always has an owner: first the operation, then the caller's owned_numbers.
 // Those that are not taken, and those for which there was no room, are closed, and the result
-// reports that there were more (received_numbers::numbers_lost).
+// reports that there were more (received_numbers::has_lost_numbers).
 //
 // Limits: descriptors go with bytes, at least one byte, and at most 253 descriptors with one
 // message. They are closed on exec. A stream stops at them: no read joins bytes that came with
@@ -34,8 +34,8 @@ namespace weft {
 inline constexpr std::size_t most_passed_numbers = 253;
 
 struct received_numbers : received {
-    std::size_t numbers = 0;    // stored first in the caller's room; the rest of it is unchanged
-    bool numbers_lost = false;  // more were sent: no room, or this process can have no more fds
+    std::size_t numbers = 0;  // stored first in the caller's room; the rest of it is unchanged
+    bool has_lost_numbers = false;  // more were sent: no room, or this process can have no more fds
 };
 
 namespace detail {

@@ -113,7 +113,7 @@ bool read_until_operation::look(io_operation& op, std::size_t count) noexcept {
 }
 
 result<std::size_t> read_until_operation::take(const waiter* w, wait_status how) noexcept {
-    if (refused()) return failure(std::errc::operation_in_progress);
+    if (is_out_of_turn()) return failure(std::errc::operation_in_progress);
     release();
     text_->resize(filled_);
     if (is_found_) return end_;
@@ -185,7 +185,7 @@ bool send_file_operation::look(io_operation& op, std::size_t count) noexcept {
 }
 
 transfer_result send_file_operation::take(const waiter* w, wait_status how) noexcept {
-    if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+    if (is_out_of_turn()) return {0, std::make_error_code(std::errc::operation_in_progress)};
     release();
     return all_or_eof(outcome(w, how), all_);
 }
@@ -215,7 +215,7 @@ bool closing_operation::look(io_operation& op, std::size_t count) noexcept {
 }
 
 transfer_result closing_operation::take(const waiter* w, wait_status how) noexcept {
-    if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+    if (is_out_of_turn()) return {0, std::make_error_code(std::errc::operation_in_progress)};
     release();
     const transfer_result t = outcome(w, how);
     core_->owned.ref().close();

@@ -12,7 +12,7 @@
 //   auto s = weft::udp_socket::bind("0.0.0.0:7000").value();
 //   std::array<std::byte, 1500> buffer;
 //   while (auto d = s.recv_from(buffer))                // until it is closed, or stopped
-//       if (!d->truncated() && !s.send_to(std::span(buffer).first(d->bytes), d->from)) break;
+//       if (!d->is_truncated() && !s.send_to(std::span(buffer).first(d->bytes), d->from)) break;
 //
 //   std::array<weft::incoming, 32> batch;               // many in one system call
 //   for (auto& i : batch) i.into = next_buffer();

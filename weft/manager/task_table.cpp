@@ -136,7 +136,7 @@ resume_offer task_table::offer(std::uint64_t id, type_id type, kept_value* keep)
     slot* const place = slot_of(s, id);
     if (place == nullptr) return {.refused = manager_errc::no_such_task};
     if (waiter* const w = place->suspended()) {
-        if (place->closed()) return {.refused = manager_errc::already_stopping};
+        if (place->is_closed()) return {.refused = manager_errc::already_stopping};
         if (place->wanted != type) return {.refused = manager_errc::type_mismatch};
         place->mail = 0;  // T4
         return {.to = w, .turn = place->turn, .home = place->home};
@@ -181,7 +181,7 @@ void task_table::close(std::uint64_t id) noexcept {
     shard& s = shard_of(id);
     const std::lock_guard held(s.lock);
     slot* const place = slot_of(s, id);
-    if (place != nullptr && place->suspended() != nullptr && !place->shielded())
+    if (place != nullptr && place->suspended() != nullptr && !place->is_shielded())
         place->mail |= closed_tag;
 }
 
@@ -208,7 +208,7 @@ bool task_table::set_deadline(std::uint64_t id, tick deadline, bool sooner) noex
     slot* const place = slot_of(s, id);
     if (place == nullptr) return false;
     const slot_deadline& present = deadline_at(s, place->index);
-    if (sooner && present.linked() && present.deadline() <= deadline) return true;
+    if (sooner && present.is_linked() && present.deadline() <= deadline) return true;
     disarm(s, *place);
     if (deadline != tick_never) arm(s, *place, deadline);
     return true;
@@ -220,7 +220,7 @@ tick task_table::deadline_of(std::uint64_t id) noexcept {
     const slot* const place = slot_of(s, id);
     if (place == nullptr) return tick_never;
     const slot_deadline& d = deadline_at(s, place->index);
-    return d.linked() ? d.deadline() : tick_never;
+    return d.is_linked() ? d.deadline() : tick_never;
 }
 
 std::size_t task_table::take_due(tick now, managed_ref* into, std::size_t room) noexcept {
@@ -316,7 +316,7 @@ void task_table::check() const noexcept {
             WEFT_ASSERT(place.index == i, "task_table: a slot is another's");
             WEFT_ASSERT(place.task == nullptr || place.task->key == id_of(s, place),
                         "task_table: a task has another's id");
-            const bool timed = deadline_at(s, i).linked();
+            const bool timed = deadline_at(s, i).is_linked();
             WEFT_ASSERT(!timed || place.task != nullptr, "task_table: T2");
             living += place.task != nullptr ? 1 : 0;
             linked += timed ? 1 : 0;

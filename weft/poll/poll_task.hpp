@@ -130,9 +130,9 @@ public:
     drives(const drives&) = delete;
     drives& operator=(const drives&) = delete;
 
-    bool begun() const noexcept { return static_cast<bool>(drive_); }
+    bool is_begun() const noexcept { return static_cast<bool>(drive_); }
     void operator()(poll_future<T>& to, poll_context<drives>&) {
-        if (begun()) return;  // the coroutine continues by itself
+        if (is_begun()) return;  // the coroutine continues by itself
         drive_ = drive<T, A>(awaitable_);
         drive_.start(to);
     }
@@ -164,7 +164,7 @@ public:
 
 private:
     void expect_first(std::source_location caller) {
-        WEFT_ASSERT_AT(this->asked_ || !this->data().begun(),
+        WEFT_ASSERT_AT(this->asked_ || !this->data().is_begun(),
                        "a poll_task has given its value away", caller);
     }
 };

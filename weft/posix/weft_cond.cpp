@@ -41,7 +41,7 @@ int wait_until(weft_cond_t& cond, weft_mutex_t& mutex, time_point until) {
     condition_variable* const c = condition_of(cond);
     weft::mutex* const m = detail::mutex_of(mutex);
     if (c == nullptr || m == nullptr) return ends.went_on(EINVAL);
-    if (!m->owned_by_caller()) return ends.went_on(EPERM);
+    if (!m->is_owned_by_caller()) return ends.went_on(EPERM);
     lent_lock held(mutex, *m);
     const auto how = c->wait_until(held.lock(), until);
     return ends.went_on(how == std::cv_status::timeout ? ETIMEDOUT : 0);

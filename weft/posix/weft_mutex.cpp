@@ -24,7 +24,7 @@ int lock_until(weft_mutex_t& c, clockid_t clock, const timespec* until) {
     mutex* const m = mutex_of(c);
     if (m == nullptr) return EINVAL;
     if (m->try_lock()) return 0;
-    if (m->owned_by_caller()) return lock_again(c, EDEADLK);
+    if (m->is_owned_by_caller()) return lock_again(c, EDEADLK);
     time_point deadline;
     if (!detail::time_point_of(*until, clock, deadline)) return EINVAL;
     return detail::uncancelled([&] { return m->try_lock_until(deadline) ? 0 : ETIMEDOUT; });
@@ -72,7 +72,7 @@ int weft_mutex_lock(weft_mutex_t* mutex) {
     weft::mutex* const m = mutex_of(*mutex);
     if (m == nullptr) return EINVAL;
     if (m->try_lock()) return 0;
-    if (m->owned_by_caller()) return lock_again(*mutex, EDEADLK);
+    if (m->is_owned_by_caller()) return lock_again(*mutex, EDEADLK);
     return detail::uncancelled([&] { return m->lock(), 0; });
 }
 
@@ -80,7 +80,7 @@ int weft_mutex_trylock(weft_mutex_t* mutex) {
     weft::mutex* const m = mutex_of(*mutex);
     if (m == nullptr) return EINVAL;
     if (m->try_lock()) return 0;
-    return m->owned_by_caller() ? lock_again(*mutex, EBUSY) : EBUSY;
+    return m->is_owned_by_caller() ? lock_again(*mutex, EBUSY) : EBUSY;
 }
 
 int weft_mutex_timedlock(weft_mutex_t* mutex, const timespec* until) {
@@ -94,7 +94,7 @@ int weft_mutex_clocklock(weft_mutex_t* mutex, clockid_t clock, const timespec* u
 int weft_mutex_unlock(weft_mutex_t* mutex) {
     weft::mutex* const m = mutex_of(*mutex);
     if (m == nullptr) return EINVAL;
-    if (!m->owned_by_caller()) return EPERM;
+    if (!m->is_owned_by_caller()) return EPERM;
     if (mutex->depth_ != 0)
         --mutex->depth_;
     else

@@ -29,7 +29,7 @@ int lock(weft_rwlock_t& c, bool shared, const timespec* until) {
     shared_mutex* const m = lock_of(c);
     if (m == nullptr) return EINVAL;
     if (try_now(*m, shared)) return 0;
-    if (m->owned_by_caller()) return EDEADLK;
+    if (m->is_owned_by_caller()) return EDEADLK;
     time_point deadline = never;
     if (until != nullptr && !detail::time_point_of(*until, CLOCK_REALTIME, deadline)) return EINVAL;
     return detail::uncancelled([&] {
@@ -71,7 +71,7 @@ int weft_rwlock_timedwrlock(weft_rwlock_t* l, const timespec* until) {
 int weft_rwlock_unlock(weft_rwlock_t* lock) {
     shared_mutex* const m = lock_of(*lock);
     if (m == nullptr) return EINVAL;
-    if (m->owned_by_caller())
+    if (m->is_owned_by_caller())
         m->unlock();
     else if (m->is_shared())
         m->unlock_shared();

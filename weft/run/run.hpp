@@ -37,7 +37,7 @@ std::invoke_result_t<std::decay_t<F>> run(F&& f, const fiber_options& options = 
     if (own.launch == launch::deferred) main.start();
     l.run();
     const join_outcome how = main.join();
-    if (how.stopped()) detail::throw_stopped(how.reason());
+    if (how.is_stopped()) detail::throw_stopped(how.reason());
     return value.take();
 }
 

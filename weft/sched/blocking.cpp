@@ -74,7 +74,7 @@ bool blocking_pool::begin_thread() noexcept {
 
 bool blocking_pool::cancel(detail::blocking_job& j) noexcept {
     const std::lock_guard held(lock_);
-    if (!j.linked()) return false;
+    if (!j.is_linked()) return false;
     queue_.remove(j);
     --waiting_count_;
     return true;

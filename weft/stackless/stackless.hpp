@@ -94,13 +94,13 @@ public:
         point_ = line;
         suspended_ = true;
     }
-    bool suspended() const noexcept { return suspended_; }
+    bool is_suspended() const noexcept { return suspended_; }
 
     void fork_at(int line) noexcept {
         point_ = child_point(line);
         forking_ = true;
     }
-    bool forking() const noexcept { return forking_; }
+    bool is_forking() const noexcept { return forking_; }
     void forked(int line) noexcept {
         point_ = line;
         forking_ = false;
@@ -157,12 +157,12 @@ private:
 #endif
 // clang-format on
 
-#define WEFT_YIELD                                                                              \
-    WEFT_STACKLESS_POINT(__LINE__, weft_reentry.suspend_at(__LINE__), weft_reentry.suspended(), \
+#define WEFT_YIELD                                                                                 \
+    WEFT_STACKLESS_POINT(__LINE__, weft_reentry.suspend_at(__LINE__), weft_reentry.is_suspended(), \
                          __extension__({ goto weft_leave; }))
 
 // The first pass continues at the point where the child will.
-#define WEFT_FORK                                                                \
-    WEFT_STACKLESS_POINT(::weft::detail::reentry::child_point(__LINE__),         \
-                         weft_reentry.fork_at(__LINE__), weft_reentry.forking(), \
+#define WEFT_FORK                                                                   \
+    WEFT_STACKLESS_POINT(::weft::detail::reentry::child_point(__LINE__),            \
+                         weft_reentry.fork_at(__LINE__), weft_reentry.is_forking(), \
                          weft_reentry.forked(__LINE__))

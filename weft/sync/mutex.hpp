@@ -143,7 +143,7 @@ public:
     }
 
     // Whether the caller is the owner, as far as the owner is known.
-    bool owned_by_caller() const noexcept { return queue_.value() == detail::lock_owner_here(); }
+    bool is_owned_by_caller() const noexcept { return queue_.value() == detail::lock_owner_here(); }
 
 private:
     friend class detail::lock_operation;

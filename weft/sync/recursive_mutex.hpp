@@ -54,7 +54,7 @@ public:
     // A loop around it starves the executor.
     [[nodiscard]] bool try_lock(
         std::source_location caller = std::source_location::current()) noexcept {
-        if (!owned_by_caller(caller) && !mutex_.try_lock(caller)) return false;
+        if (!is_owned_by_caller(caller) && !mutex_.try_lock(caller)) return false;
         ++depth_;
         return true;
     }
@@ -72,7 +72,7 @@ public:
         return await(async_lock(d, caller), caller);
     }
     void unlock(std::source_location caller = std::source_location::current()) noexcept {
-        if (owned_by_caller(caller) && --depth_ != 0) return;
+        if (is_owned_by_caller(caller) && --depth_ != 0) return;
         mutex_.unlock(caller);
     }
 
@@ -93,11 +93,11 @@ public:
                                                                                 mutex_, caller);
     }
 
-    bool owned_by_caller(
+    bool is_owned_by_caller(
         std::source_location caller = std::source_location::current()) const noexcept {
         WEFT_ASSERT_AT(detail::lock_owner_here() != detail::anonymous_owner,
                        "a recursive_mutex is used by a coroutine outside any flow", caller);
-        return mutex_.owned_by_caller();
+        return mutex_.is_owned_by_caller();
     }
 
 private:
@@ -114,12 +114,12 @@ bool detail::recursive<Op>::ready() noexcept {
     if (me == anonymous_owner) [[unlikely]]
         fail_unknown("async_lock of a recursive_mutex in a coroutine that is no task of its own",
                      Op::caller());
-    return mutex_->owned_by_caller(Op::caller()) || Op::ready();
+    return mutex_->is_owned_by_caller(Op::caller()) || Op::ready();
 }
 
 template <class Op>
 bool detail::recursive<Op>::blocking_ready() noexcept {
-    return mutex_->owned_by_caller(Op::caller()) || Op::blocking_ready();
+    return mutex_->is_owned_by_caller(Op::caller()) || Op::blocking_ready();
 }
 
 template <class Op>

@@ -139,7 +139,7 @@ public:
 
     // Whether the caller is the writer, as far as the writer is known; whether readers own the
     // lock.
-    bool owned_by_caller() const noexcept {
+    bool is_owned_by_caller() const noexcept {
         return held_by_.load(std::memory_order_relaxed) == detail::lock_owner_here();  // see there
     }
     bool is_shared() const noexcept { return queue_.value() >= reader; }

@@ -99,7 +99,7 @@ public:
     // Runs the body to its first element.
     iterator begin(std::source_location caller = std::source_location::current()) {
         if (!frame_) fail("begin of an empty generator", {}, caller);
-        if (frame_.promise().begun()) fail("second begin of a generator", {}, caller);
+        if (frame_.promise().is_begun()) fail("second begin of a generator", {}, caller);
         frame_.promise().begin();
         return iterator(frame_);
     }
@@ -111,7 +111,7 @@ private:
 
     promise_base& promise() const noexcept { return frame_.promise(); }
     promise_base& promise_to_nest() const {
-        if (frame_.promise().begun())
+        if (frame_.promise().is_begun())
             fail("elements_of a generator that has begun", {}, unknown_caller);
         return frame_.promise();
     }

@@ -71,14 +71,14 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> await_task(std::coroutine_handle<Awai
                                                       std::source_location caller) {
     constexpr bool from_outside = !std::is_base_of_v<transfer_base, Awaiting>;
     task_promise<T>& child = task.promise();
-    if (__builtin_expect(!child.begun(), 1)) {
+    if (__builtin_expect(!child.is_begun(), 1)) {
         child.awaiter = h;
         if constexpr (!from_outside) return transfer_to(h.promise(), task, false);
         child.word |= transfer_base::foreign;
         return task;  // without tail calls, the task makes a trampoline at its first transfer
     }
     // The task was started by start(): the awaiter waits for the rest, or resumes at once.
-    if (child.awaited()) fail_second_await(caller);
+    if (child.is_awaited()) fail_second_await(caller);
     child.awaiter = h;
     if constexpr (!from_outside) child.word &= ~transfer_base::foreign;
     if (!task.done()) return std::noop_coroutine();
@@ -157,7 +157,7 @@ template <class T>
 void task<T>::start(std::source_location caller) {
     if (!frame_) fail("start of an empty task", {}, caller);
     promise& p = frame_.promise();
-    if (p.begun()) fail("second start of a task", {}, caller);
+    if (p.is_begun()) fail("second start of a task", {}, caller);
     p.awaiter = std::noop_coroutine();
     p.word |= detail::transfer_base::foreign;
     if (p.goes_straight())

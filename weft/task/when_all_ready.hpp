@@ -12,7 +12,7 @@
 //
 //   auto [a, b] = co_await weft::when_all_ready(price("apple"), channel.async_recv());
 //   if (a.has_value()) use(a.value());
-//   else if (a.stopped()) log("stopped", a.reason());
+//   else if (a.is_stopped()) log("stopped", a.reason());
 //   else std::rethrow_exception(a.exception());        // as a.value() does
 #pragma once
 
@@ -36,10 +36,10 @@ public:
 
     bool has_value() const noexcept { return state_.index() == 0; }
     explicit operator bool() const noexcept { return has_value(); }
-    bool stopped() const noexcept { return state_.index() == 2; }
+    bool is_stopped() const noexcept { return state_.index() == 2; }
     // The reason of the stop; none if the task was not stopped.
     stop_reason reason() const noexcept {
-        return stopped() ? *std::get_if<2>(&state_) : stop_reason::none;
+        return is_stopped() ? *std::get_if<2>(&state_) : stop_reason::none;
     }
     // The exception that the task threw; null if the task threw nothing, or `stopped`.
     std::exception_ptr exception() const noexcept {
@@ -70,7 +70,7 @@ private:
         return state(std::in_place_index<0>, detail::take_kept(ended));
     }
     void check() const {
-        if (stopped()) detail::throw_stopped(reason());
+        if (is_stopped()) detail::throw_stopped(reason());
         if (!has_value()) std::rethrow_exception(*std::get_if<1>(&state_));
     }
 

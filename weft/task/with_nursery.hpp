@@ -65,7 +65,7 @@ task<T> with_nursery(F block) {
     detail::task_run<T> run(block(n), detail::executor_here());
     n.begin_block(*run);
     co_await detail::block_operation<T>(run);
-    const bool failed_first = run->member.failed() && !n.has_failed();
+    const bool failed_first = run->member.has_failed() && !n.has_failed();
     {
         const shield from_our_own_stop;
         const stop_reason why = run->member.stopped_by;

@@ -106,7 +106,7 @@ struct has_its_flow {
             outermost =
                 &std::coroutine_handle<transfer_base>::from_address(outermost->awaiter.address())
                      .promise();
-        it_has = current_flow() != nullptr && outermost->awaited();
+        it_has = current_flow() != nullptr && outermost->is_awaited();
         return false;
     }
     bool await_resume() const noexcept { return it_has; }

@@ -1,4 +1,4 @@
-// linked() and enable() of fast_unwind, which are there also where it is not linked.
+// is_linked() and enable() of fast_unwind, which are there also where it is not linked.
 //
 // Model: none, a flag that guards nothing.
 #include <unwind.h>
@@ -16,7 +16,7 @@ extern "C" {
 
 namespace weft::fast_unwind {
 
-bool linked() noexcept {
+bool is_linked() noexcept {
     return &weft_fast_unwind_stub != nullptr &&
            reinterpret_cast<void (*)()>(&_Unwind_Resume) == &weft_fast_unwind_stub;
 }

@@ -147,7 +147,7 @@ callee at_address(std::uintptr_t address, bool look_inside) noexcept {
 // Follows the code from one address along all branches.
 class explorer {
 public:
-    bool reached(callee c) const noexcept {
+    bool is_reached(callee c) const noexcept {
         return (reached_ >> static_cast<unsigned>(c) & 1) != 0;
     }
     bool gave_up() const noexcept { return gave_up_; }
@@ -200,9 +200,9 @@ bool pad_terminates(std::uintptr_t pad, std::int32_t selector) noexcept {
     explorer e;
     e.explore(pad);
     if (e.gave_up()) return false;
-    if (selector != 0) return e.reached(callee::clang_terminate);
-    return !e.reached(callee::resume) &&
-           (e.reached(callee::terminate) || e.reached(callee::clang_terminate));
+    if (selector != 0) return e.is_reached(callee::clang_terminate);
+    return !e.is_reached(callee::resume) &&
+           (e.is_reached(callee::terminate) || e.is_reached(callee::clang_terminate));
 }
 
 }  // namespace weft::detail

@@ -49,10 +49,10 @@ void scope::leave(scope_member& m) noexcept {
     {
         const std::lock_guard held(queue_);
         m.place = ++ended_count_;
-        ask_others = ended_count_ == enough_ || (m.failed() && one_fails_all_stop_);
+        ask_others = ended_count_ == enough_ || (m.has_failed() && one_fails_all_stop_);
         living_.remove(m);
         cut_short_ |= m.stopped_by == stop_reason::deadline;
-        if (m.failed()) {
+        if (m.has_failed()) {
             m.child->kind->retain(*m.child);
             failed_.push_back(m);
             notified = block_;
@@ -64,7 +64,7 @@ void scope::leave(scope_member& m) noexcept {
         // Without the lock, because this runs the callbacks that were put on the token. The scope
         // stays meanwhile: the child is still counted. C1
         if (ask_others)
-            stop_.request_stop(m.failed() ? stop_reason::sibling_failed : stop_reason::user);
+            stop_.request_stop(m.has_failed() ? stop_reason::sibling_failed : stop_reason::user);
         if (notified != nullptr) notified->fail(first_error());
         const std::lock_guard held(queue_);
         if (--living_count_ == 0) queue_.claim_all(woken);

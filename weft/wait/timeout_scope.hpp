@@ -3,14 +3,14 @@
 // Design: the deadline belongs to the flow and is not an argument of each call, so it reaches waits
 // that are many calls down. Of two nested deadlines, the earlier counts. A wait that is ended
 // throws weft::stopped{deadline}, or returns operation_canceled where it returns a result; the
-// owner of the scope asks expired() whether its own deadline was the cause.
+// owner of the scope asks has_expired() whether its own deadline was the cause.
 //
 // Limits: on a plain thread it bounds the thread's own waits. Code that an executor runs outside
 // any flow has no waits that could be bounded: a scope that is made there ends the program.
 //
 //   weft::timeout_scope limit(250ms);
 //   try { return query(k); }
-//   catch (const weft::stopped&) { if (!limit.expired()) throw; }
+//   catch (const weft::stopped&) { if (!limit.has_expired()) throw; }
 //   return weft::failure(std::errc::timed_out);
 #pragma once
 
@@ -40,7 +40,7 @@ public:
     time_point deadline() const noexcept { return deadline_; }
     // Whether this scope is the one that ends waits: its deadline has come, no scope around it has
     // an earlier one, and no stop was requested.
-    bool expired() const noexcept {
+    bool has_expired() const noexcept {
         return counts_ && !flow_.stop.stop_requested() && deadline_ <= flow_.home->now();
     }
 

@@ -43,7 +43,7 @@ public:
     // For a waiter that was claimed for a cancel. One that was claimed for a wake may be in the
     // waker's list, which this lock does not guard.
     void remove(wait_node& n) noexcept {
-        if (n.linked()) nodes_.remove(n);
+        if (n.is_linked()) nodes_.remove(n);
     }
     // Removes the first waiter whose wait has not ended otherwise; null if there is none. The
     // caller owes that waiter a wake.

@@ -21,7 +21,7 @@ void wheel::add(wheel_node& n, tick deadline) noexcept {
 }
 
 bool wheel::remove(wheel_node& n) noexcept {
-    if (!n.linked()) return false;
+    if (!n.is_linked()) return false;
     --size_;
     if (const void* emptied = detail::wheel_list::unlink(n)) {
         const auto offset = static_cast<std::size_t>(static_cast<const char*>(emptied) -

@@ -47,11 +47,11 @@ public:
     wheel_node& operator=(const wheel_node&) = delete;
     // Aborts if the node is in a wheel.
     ~wheel_node() {
-        WEFT_ASSERT_AT(!linked(), "destruction of a node that is in a wheel", unknown_caller);
+        WEFT_ASSERT_AT(!is_linked(), "destruction of a node that is in a wheel", unknown_caller);
     }
 
     // Whether the node is in a wheel, which will deliver the node at some time.
-    bool linked() const noexcept { return next != nullptr; }
+    bool is_linked() const noexcept { return next != nullptr; }
 
     // What it was added with last.
     tick deadline() const noexcept { return deadline_; }

@@ -22,7 +22,7 @@
 //   waiter w;
 //   weft::detail::list<waiter> queue;
 //   queue.push_back(w);
-//   if (w.linked()) queue.remove(w);
+//   if (w.is_linked()) queue.remove(w);
 //
 // Model: none, peek() is good for a prefetch and for nothing else.
 #pragma once
@@ -72,9 +72,9 @@ public:
     constexpr list_node() noexcept = default;
     list_node(const list_node&) = delete;
     list_node& operator=(const list_node&) = delete;
-    ~list_node() { WEFT_DEBUG_ASSERT(!linked(), "list: an element is destroyed in a list"); }
+    ~list_node() { WEFT_DEBUG_ASSERT(!is_linked(), "list: an element is destroyed in a list"); }
 
-    bool linked() const noexcept { return next != nullptr; }
+    bool is_linked() const noexcept { return next != nullptr; }
 
 private:
     template <class, class>

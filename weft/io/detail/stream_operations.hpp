@@ -64,7 +64,7 @@ protected:
         lacks_turn_ = !has_turn_ && request_.of;  // empty streams share a core without turns
         return !lacks_turn_;
     }
-    bool refused() const noexcept { return lacks_turn_; }
+    bool is_out_of_turn() const noexcept { return lacks_turn_; }
     WEFT_ALWAYS_INLINE void release() noexcept {
         // Relaxed: as in take_turn().
         if (std::exchange(has_turn_, false)) turn().store(false, std::memory_order_relaxed);
@@ -80,7 +80,7 @@ public:
         : stream_operation(c, true, into.data(), into.size(), least, c.options.read_timeout,
                            "bytes to read") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
-        if (refused()) return failure(std::errc::operation_in_progress);
+        if (is_out_of_turn()) return failure(std::errc::operation_in_progress);
         release();
         return some(w, how);
     }
@@ -98,7 +98,7 @@ public:
         if (request_.data != nullptr) request_.release_buffer();  // take() has not returned it
     }
     result<borrowed_buffer> take(const waiter* w, wait_status how) noexcept {
-        if (refused()) return failure(std::errc::operation_in_progress);
+        if (is_out_of_turn()) return failure(std::errc::operation_in_progress);
         release();
         const result<std::size_t> n = some(w, how);
         if (!n) return failure(n.error());
@@ -134,7 +134,7 @@ public:
         if (is_measured() && !request_.goes_on()) enough_ = look;
     }
     transfer_result take(const waiter* w, wait_status how) noexcept {
-        if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+        if (is_out_of_turn()) return {0, std::make_error_code(std::errc::operation_in_progress)};
         release();
         return all_or_eof(outcome(w, how), all_);
     }
@@ -174,7 +174,7 @@ public:
         : stream_operation(c, false, const_cast<std::byte*>(from.data()), from.size(), least,
                            c.options.write_timeout, "room to write") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
-        if (refused()) return failure(std::errc::operation_in_progress);
+        if (is_out_of_turn()) return failure(std::errc::operation_in_progress);
         release();
         return some(w, how);
     }
@@ -185,7 +185,7 @@ public:
     write_all_operation(stream_core& c, std::span<const std::byte> from) noexcept
         : write_operation(c, from, from.size()) {}
     transfer_result take(const waiter* w, wait_status how) noexcept {
-        if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+        if (is_out_of_turn()) return {0, std::make_error_code(std::errc::operation_in_progress)};
         release();
         return outcome(w, how);
     }
@@ -234,7 +234,7 @@ public:
     read_list_operation(stream_core& c, std::span<const std::span<std::byte>> into) noexcept
         : list_operation(c, true, into, c.options.read_timeout, "bytes to read") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
-        if (refused()) return failure(std::errc::operation_in_progress);
+        if (is_out_of_turn()) return failure(std::errc::operation_in_progress);
         release();
         return some(w, how);
     }
@@ -249,7 +249,7 @@ public:
         };
     }
     transfer_result take(const waiter* w, wait_status how) noexcept {
-        if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+        if (is_out_of_turn()) return {0, std::make_error_code(std::errc::operation_in_progress)};
         release();
         return outcome(w, how);
     }

@@ -158,8 +158,8 @@ private:
         waiter* suspended() const noexcept {
             return (mail & kept_tag) == 0 ? reinterpret_cast<waiter*>(mail & ~tags) : nullptr;
         }
-        bool closed() const noexcept { return (mail & closed_tag) != 0; }
-        bool shielded() const noexcept { return (mail & shielded_tag) != 0; }
+        bool is_closed() const noexcept { return (mail & closed_tag) != 0; }
+        bool is_shielded() const noexcept { return (mail & shielded_tag) != 0; }
         kept_value* kept() const noexcept {
             return (mail & kept_tag) != 0 ? reinterpret_cast<kept_value*>(mail & ~tags) : nullptr;
         }

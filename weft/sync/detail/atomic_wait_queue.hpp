@@ -112,7 +112,7 @@ public:
     }
     // n is in the queue, or its wait was claimed for a cancel: Q4.
     void remove(queue_node& n) noexcept {
-        if (n.linked()) nodes_.remove(n);
+        if (n.is_linked()) nodes_.remove(n);
     }
 
     // Call without the lock.

@@ -133,7 +133,7 @@ public:
     transfer attempt(channel_node& n, wait_list& woken) noexcept;
     void enlist(channel_node& n, waiter& w) noexcept;
     void remove(channel_node& n) noexcept {
-        if (n.linked()) wait_list::remove(n);
+        if (n.is_linked()) wait_list::remove(n);
     }
     std::uint64_t next_lot() noexcept { return ++lots_; }
 

@@ -91,7 +91,7 @@ public:
             elements_of(each(std::ranges::begin(inner.range), std::ranges::end(inner.range))));
     }
 
-    bool begun() const noexcept { return root_ != nullptr; }
+    bool is_begun() const noexcept { return root_ != nullptr; }
 
     // Called by the consumer on the root: go to the first element, to the next, or to the end.
     void begin() {

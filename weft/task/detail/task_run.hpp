@@ -24,7 +24,7 @@ public:
     // Throws bad_alloc, and then leaves t alone. `on` null: the start chooses the executor.
     task_run(task<T>&& t, executor* on,
              std::source_location caller = std::source_location::current()) {
-        if (!t.frame_ || t.frame_.promise().begun()) fail_begun(caller);
+        if (!t.frame_ || t.frame_.promise().is_begun()) fail_begun(caller);
         run_ = new task_flow(t.frame_, on);
         t.frame_ = nullptr;
     }
@@ -70,7 +70,9 @@ public:
     }
 
     // Whether a task_run can take t. False after start(), when t can still be awaited.
-    static bool takes(const task<T>& t) noexcept { return t.frame_ && !t.frame_.promise().begun(); }
+    static bool takes(const task<T>& t) noexcept {
+        return t.frame_ && !t.frame_.promise().is_begun();
+    }
 
     // For a caller that runs the task's frame itself, and then owns the frame and its result.
     static std::coroutine_handle<> frame_of(task<T>&& t) noexcept {

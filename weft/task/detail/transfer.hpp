@@ -49,8 +49,8 @@ public:
     // task was started by start() and is not awaited yet.
     std::coroutine_handle<> awaiter;
 
-    bool begun() const noexcept { return awaiter != nullptr; }
-    bool awaited() const noexcept { return begun() && awaiter != std::noop_coroutine(); }
+    bool is_begun() const noexcept { return awaiter != nullptr; }
+    bool is_awaited() const noexcept { return is_begun() && awaiter != std::noop_coroutine(); }
     bool goes_straight() const noexcept { return word < no_tail_calls; }  // I1
 };
 

@@ -10,10 +10,10 @@
 //
 // Limits: x86-64 with a shared libgcc_s; on other processors the object is empty. If libgcc is
 // linked statically (-static, -static-libgcc), libgcc's definition is used: the program behaves as
-// without the opt-in, and linked() returns false. A module loaded with RTLD_DEEPBIND also uses
+// without the opt-in, and is_linked() returns false. A module loaded with RTLD_DEEPBIND also uses
 // libgcc's, which is still correct.
 //
-//   assert(weft::fast_unwind::linked());
+//   assert(weft::fast_unwind::is_linked());
 //
 // Model: none, a flag that guards nothing, and a pointer to code that every look-up finds.
 #pragma once
@@ -21,7 +21,7 @@
 namespace weft::fast_unwind {
 
 // Whether it is part of this program, and in effect.
-bool linked() noexcept;
+bool is_linked() noexcept;
 
 // Switches it off and on again, to measure both cases in one program. No effect if it is not
 // linked. Any thread, at any time: a kill in progress changes over at its next landing pad.

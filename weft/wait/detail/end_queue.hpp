@@ -58,7 +58,7 @@ public:
     // Removes the waiter's node: the cancel of a wait. Without the lock.
     void cancel(wait_node& n) noexcept {
         if (!lock()) return;  // E3
-        if (n.linked()) nodes_.remove(n);
+        if (n.is_linked()) nodes_.remove(n);
         unlock();
     }
     // The end of an object that no waiter awaits or ever will: it needs no lock.

@@ -44,7 +44,7 @@ struct scope_member : stop_node, list_node<> {
     explicit scope_member(flow& f) noexcept : stop_node(ask), child(&f) {}
 
     // False for a child that ended without an error, or was stopped.
-    bool failed() const noexcept { return error != nullptr && stopped_by == stop_reason::none; }
+    bool has_failed() const noexcept { return error != nullptr && stopped_by == stop_reason::none; }
 
 private:
     static void ask(stop_node& n, stop_reason reason) noexcept;

@@ -48,7 +48,7 @@ protected:
     }
 
     void note_added(wheel_node& n, tick deadline) noexcept {
-        WEFT_ASSERT(!n.linked(), "a node added to a wheel twice");
+        WEFT_ASSERT(!n.is_linked(), "a node added to a wheel twice");
         n.deadline_ = deadline;
         ++size_;  // I1
     }
