@@ -106,7 +106,7 @@ int main() {
         g.players.tick(weft::steady_now(), 100);
         g.loop.run_until_idle(weft::after(weft::steady_now(), 2ms));
         if (g.playing == 2 && !std::exchange(sent, true)) g.players.resume(session[1], packet{7});
-        if (g.walked != 0 && g.players.stats().timed_out != 0)
+        if (g.walked != 0 && g.players.stats().timed_out_count != 0)
             for (const int i : {1, 2}) g.players.kill(session[i]);  // logout
         std::this_thread::sleep_until(next);
     }
@@ -115,8 +115,9 @@ int main() {
 
     const auto s = g.players.stats();
     std::printf("%d frames: %d steps, %llu logged out, %llu too slow, %d in the world\n", frames,
-                g.walked, static_cast<unsigned long long>(s.killed),
-                static_cast<unsigned long long>(s.timed_out), g.in_world);
+                g.walked, static_cast<unsigned long long>(s.killed_count),
+                static_cast<unsigned long long>(s.timed_out_count), g.in_world);
     const bool late = g.players.complete(99, load_reply{1});
-    return g.walked == 7 && s.killed == 2 && s.timed_out == 1 && g.in_world == 0 && !late ? 0 : 1;
+    const bool right = g.walked == 7 && s.killed_count == 2 && s.timed_out_count == 1;
+    return right && g.in_world == 0 && !late ? 0 : 1;
 }

@@ -187,7 +187,7 @@ void expect_killed_at_once(const std::string& what, Call call) {
             EXPECT_TRUE(manager.wait_until_idle()) << what;
             best = std::min(best, w.elapsed());
             EXPECT_FALSE(came_back) << what;
-            EXPECT_EQ(manager.stats().killed, 1u) << what;
+            EXPECT_EQ(manager.stats().killed_count, 1u) << what;
         });
     expect_within(10ms, "kill inside " + what, best);
     expect_descriptors(descriptors, what);

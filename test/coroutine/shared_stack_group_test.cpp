@@ -105,7 +105,7 @@ TEST(shared_stack_group, preserves_contents_through_random_switches_and_kills) {
             ASSERT_TRUE(*m.intact);
         }
     }
-    EXPECT_EQ(one.stats().coroutines + three.stats().coroutines, 0u);
+    EXPECT_EQ(one.stats().coroutine_count + three.stats().coroutine_count, 0u);
     EXPECT_EQ(one.stats().saved_bytes + three.stats().saved_bytes, 0u);
 }
 
@@ -221,7 +221,7 @@ TEST(shared_stack_group, lets_bodies_yield_inside_handlers) {
 
 TEST(shared_stack_group, counts_members_and_saved_bytes) {
     shared_stack_group group;
-    EXPECT_EQ(group.stats().coroutines, 0u);
+    EXPECT_EQ(group.stats().coroutine_count, 0u);
     auto body = [] {
         char local[1000];
         asm volatile("" : : "r"(local) : "memory");  // all of it is used, before and after
@@ -230,17 +230,17 @@ TEST(shared_stack_group, counts_members_and_saved_bytes) {
     };
     std::optional<coroutine<>> a(std::in_place, body, coroutine_options{.shared = &group});
     coroutine<> b(body, {.shared = &group});
-    EXPECT_EQ(group.stats().coroutines, 2u);
-    EXPECT_EQ(group.stats().copies, 0u);
+    EXPECT_EQ(group.stats().coroutine_count, 2u);
+    EXPECT_EQ(group.stats().copy_count, 0u);
     a->resume();
     b.resume();
     const shared_stack_stats s = group.stats();
-    EXPECT_GE(s.copies, 1u);
+    EXPECT_GE(s.copy_count, 1u);
     EXPECT_GE(s.saved_bytes, 1000u);
     EXPECT_LT(s.saved_bytes, 16'000u);
     a->resume();
     a.reset();
-    EXPECT_EQ(group.stats().coroutines, 1u);
+    EXPECT_EQ(group.stats().coroutine_count, 1u);
 }
 
 // Has so many bytes on its stack, all of them in use, before and after it yields.
@@ -320,10 +320,10 @@ TEST(shared_stack_group, counts_members_created_and_destroyed_concurrently) {
         auto* c = new coroutine<>([] {}, {.shared = &group});
         while (given.load(std::memory_order_relaxed) != nullptr) std::this_thread::yield();
         given.store(c, std::memory_order_release);
-        EXPECT_LE(group.stats().coroutines, 3u);
+        EXPECT_LE(group.stats().coroutine_count, 3u);
     }
     ends.join();
-    EXPECT_EQ(group.stats().coroutines, 0u);
+    EXPECT_EQ(group.stats().coroutine_count, 0u);
 }
 
 // Calls f with so much of the stack in use that a buffer of its own is needed to copy it out.

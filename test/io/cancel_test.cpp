@@ -292,7 +292,7 @@ private:
     std::atomic<bool> over_{false};
 
 public:
-    blocking_pool pool{{.max_threads = 1}};  // ends before what it uses
+    blocking_pool pool{{.max_thread_count = 1}};  // ends before what it uses
 };
 struct file_open_row {
     occupied_pool busy;
@@ -379,7 +379,7 @@ struct file_sync_row : pooled_file_row {
 class occupied_default_pool {
 public:
     occupied_default_pool() {
-        const std::size_t all = blocking_pool_options{}.max_threads;
+        const std::size_t all = blocking_pool_options{}.max_thread_count;
         for (std::size_t i = 0; i < all; ++i)
             EXPECT_TRUE(default_blocking_pool().post([s = state_] {
                 ++s->begun;

@@ -77,13 +77,13 @@ void expect_empty_ones_come_and_go(const way& w, Socket& s, int far) {
         std::array<incoming, 3> batch{incoming{room(b)}, incoming{}, incoming{}};
         const auto many = co_await wait(s.async_recv_many(std::span(batch).first(1)));
         EXPECT_EQ(many.value_or(0), 1u) << many.error().message();
-        EXPECT_EQ(batch[0].bytes + batch[0].lost, 0u);
+        EXPECT_EQ(batch[0].bytes + batch[0].truncated_bytes, 0u);
         ++taken;
         const auto no_room = co_await wait(s.async_recv({}));
         EXPECT_TRUE(no_room) << no_room.error().message();
         if (no_room) {
             EXPECT_EQ(no_room->bytes, 0u);
-            EXPECT_EQ(no_room->lost, 3u);
+            EXPECT_EQ(no_room->truncated_bytes, 3u);
         }
         ++taken;
         const auto last = co_await wait(s.async_recv(room(b)));
@@ -144,7 +144,7 @@ TEST_P(nothing_to_move, an_empty_seqpacket_message_is_refused_and_read_as_the_en
         EXPECT_EQ(end.error(), errc::unexpected_eof) << end.error().message();
         ++taken;
         const auto no_room = co_await wait(s.async_recv({}));
-        EXPECT_EQ(no_room.value_or(received{}).lost, 3u) << no_room.error().message();
+        EXPECT_EQ(no_room.value_or(received{}).truncated_bytes, 3u) << no_room.error().message();
         const auto sent = co_await wait(s.async_send({}));
         EXPECT_EQ(sent.error(), std::errc::invalid_argument) << sent.error().message();
         std::array<owned_number, 1> numbers;

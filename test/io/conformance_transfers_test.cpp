@@ -236,7 +236,7 @@ void expect_batches_keep_their_order(const way& w, Socket& s, int far) {
             if (!n) break;
             for (std::size_t i = 0; i < *n; ++i)
                 got.push_back(rooms[i].substr(0, batch[i].bytes) + "+" +
-                              std::to_string(batch[i].lost));
+                              std::to_string(batch[i].truncated_bytes));
         }
         std::array<outgoing, 50> all;
         std::array<std::string, 50> texts;

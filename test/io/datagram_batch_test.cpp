@@ -133,11 +133,11 @@ TEST_P(batch, reports_which_datagrams_did_not_fit) {
         ASSERT_TRUE(a.send_many(of_texts(texts, to)));
         places p(3, 4);
         ASSERT_EQ(b.recv_many(p.all).value(), 3u);
-        EXPECT_EQ(p.all[0].lost, 0u);
+        EXPECT_EQ(p.all[0].truncated_bytes, 0u);
         EXPECT_EQ(p.text(1), "0123");
-        EXPECT_EQ(p.all[1].lost, 6u);
+        EXPECT_EQ(p.all[1].truncated_bytes, 6u);
         EXPECT_EQ(p.text(2), "abc");
-        EXPECT_EQ(p.all[2].lost, 0u);
+        EXPECT_EQ(p.all[2].truncated_bytes, 0u);
     });
 }
 

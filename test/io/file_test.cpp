@@ -113,7 +113,7 @@ public:
     }
 
 private:
-    weft::blocking_pool pool_{{.max_threads = 1}};
+    weft::blocking_pool pool_{{.max_thread_count = 1}};
     std::atomic<bool> begun_{false};
     std::atomic<bool> over_{false};
     fiber busy_;

@@ -218,7 +218,7 @@ TEST(resolver, serves_a_task) {
 }
 
 TEST(resolver, a_stopped_fiber_does_not_wait_for_the_answer) {
-    weft::blocking_pool busy({.max_threads = 1});
+    weft::blocking_pool busy({.max_thread_count = 1});
     std::mutex held;
     held.lock();
     ASSERT_TRUE(busy.post([&] { const std::lock_guard until_released(held); }));

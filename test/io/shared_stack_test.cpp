@@ -80,7 +80,7 @@ TEST_P(on_a_shared_stack, servers_and_clients_keep_their_bytes) {
         l.close();
         server.join();
     });
-    EXPECT_GT(group_.stats().copies, 100u);
+    EXPECT_GT(group_.stats().copy_count, 100u);
 }
 
 TEST_P(on_a_shared_stack, lines_are_read_into_a_string_on_the_stack) {
@@ -154,7 +154,7 @@ TEST_P(on_a_shared_stack, a_stopped_session_ends) {
         session.request_stop();
         session.join();
     });
-    EXPECT_EQ(group_.stats().coroutines, 0u);
+    EXPECT_EQ(group_.stats().coroutine_count, 0u);
 }
 
 // A loop of its own, in the process that dies.

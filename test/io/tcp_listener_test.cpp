@@ -128,7 +128,7 @@ TEST_P(listener, can_enable_tcp_fast_open) {
 
 TEST_P(listener, can_defer_an_accept_until_data_arrives) {
     run([] {
-        tcp_listener l = tcp_listener::bind("127.0.0.1:0", {.defer_accept = 5s}).value();
+        tcp_listener l = tcp_listener::bind("127.0.0.1:0", {.defer_accept_timeout = 5s}).value();
         EXPECT_GE(option_of(l.native_handle(), IPPROTO_TCP, TCP_DEFER_ACCEPT), 5);
         tcp_stream silent = tcp_stream::connect(l.local_endpoint()).value();
         tcp_stream speaks = tcp_stream::connect(l.local_endpoint()).value();

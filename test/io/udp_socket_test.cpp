@@ -135,7 +135,7 @@ TEST_P(udp, reports_how_much_did_not_fit) {
             std::string s(4, 0);
             const weft::datagram d = b.recv_from(room(s)).value();
             EXPECT_EQ(d.bytes, 4u);
-            EXPECT_EQ(d.lost, 6u);
+            EXPECT_EQ(d.truncated_bytes, 6u);
             EXPECT_TRUE(d.is_truncated());
             EXPECT_EQ(s, "0123");
             EXPECT_EQ(next_of(b), "next");

@@ -48,7 +48,7 @@ TEST_P(local_datagram, reports_how_much_did_not_fit) {
         std::string s(4, 0);
         const weft::received r = b.recv(room(s)).value();
         EXPECT_EQ(r.bytes, 4u);
-        EXPECT_EQ(r.lost, 6u);
+        EXPECT_EQ(r.truncated_bytes, 6u);
         EXPECT_EQ(next_of(b), "next");
     });
 }

@@ -68,7 +68,7 @@ TEST_P(seqpacket, reports_what_did_not_fit_and_sends_no_empty_message) {
         std::string s(4, 0);
         const weft::received r = b.recv(room(s)).value();
         EXPECT_EQ(r.bytes, 4u);
-        EXPECT_EQ(r.lost, 6u);
+        EXPECT_EQ(r.truncated_bytes, 6u);
         EXPECT_EQ(next_of(b), "next");
     });
 }

@@ -51,8 +51,8 @@ TEST(expected_reply, is_delivered_to_the_waiter_of_its_sequence) {
     EXPECT_FALSE(w.m.complete(number, std::string("twice")));
     w.l.run();
     EXPECT_EQ(got, "reply");
-    EXPECT_EQ(w.m.stats().late_replies, 2u);
-    EXPECT_EQ(w.m.stats().awaited_replies, 0u);
+    EXPECT_EQ(w.m.stats().late_reply_count, 2u);
+    EXPECT_EQ(w.m.stats().awaited_reply_count, 0u);
 }
 
 TEST(expected_reply, can_arrive_before_the_wait) {
@@ -76,7 +76,7 @@ TEST(expected_reply, is_ignored_and_counted_when_late) {
     }));
     w.l.run();
     EXPECT_EQ(why, std::errc::timed_out);
-    EXPECT_EQ(w.m.stats().late_replies, 1u);
+    EXPECT_EQ(w.m.stats().late_reply_count, 1u);
 }
 
 TEST(expected_reply, is_refused_after_its_waiter_was_stopped) {
@@ -92,7 +92,7 @@ TEST(expected_reply, is_refused_after_its_waiter_was_stopped) {
     EXPECT_TRUE(killed->over());
     EXPECT_FALSE(w.m.complete(5, 1));
     EXPECT_FALSE(w.m.complete(6, 1));
-    EXPECT_EQ(w.m.stats().awaited_replies, 0u);
+    EXPECT_EQ(w.m.stats().awaited_reply_count, 0u);
     w.l.run();
 }
 
@@ -110,7 +110,7 @@ TEST(expected_reply, ignores_a_value_of_another_type) {
     auto reply = w.m.expect<int>(9);
     EXPECT_FALSE(w.m.complete(9, std::string("text")));
     EXPECT_FALSE(w.m.complete(9));
-    EXPECT_EQ(w.m.stats().type_mismatches, 2u);
+    EXPECT_EQ(w.m.stats().type_mismatch_count, 2u);
     EXPECT_TRUE(w.m.complete(9, 3));
     EXPECT_EQ(*reply.wait(weft::never), 3);
 }

@@ -84,10 +84,10 @@ TEST_P(all_at_one, end_a_task_once_and_call_its_hooks_once) {
     a.join(), b.join(), c.join(), d.join();
     EXPECT_EQ(hooks, managed_rounds);
     const auto s = m.stats();
-    EXPECT_EQ(s.done + s.cancelled + s.killed + s.timed_out,
+    EXPECT_EQ(s.done_count + s.cancelled_count + s.killed_count + s.timed_out_count,
               static_cast<std::uint64_t>(managed_rounds));
-    EXPECT_EQ(s.done, static_cast<std::uint64_t>(done));
-    EXPECT_EQ(s.timed_out, static_cast<std::uint64_t>(late));
+    EXPECT_EQ(s.done_count, static_cast<std::uint64_t>(done));
+    EXPECT_EQ(s.timed_out_count, static_cast<std::uint64_t>(late));
     m.check();
 }
 
@@ -133,7 +133,7 @@ TEST(manager_races, spawns_from_many_threads_all_end) {
     EXPECT_TRUE(m.wait_until_idle(weft::after(weft::steady_now(), 60s)));
     EXPECT_EQ(ran, gone);
     m.check();
-    EXPECT_EQ(m.stats().deadlines, 0u);
+    EXPECT_EQ(m.stats().deadline_count, 0u);
 }
 
 TEST(manager_races, all_tasks_of_a_pool_are_killed) {
@@ -155,7 +155,7 @@ TEST(manager_races, all_tasks_of_a_pool_are_killed) {
         }
         m.stop_all(weft::stop_reason::shutdown, 0s);
         EXPECT_TRUE(m.wait_until_idle(weft::after(weft::steady_now(), 60s)));
-        EXPECT_EQ(m.stats().killed, static_cast<std::uint64_t>(count));
+        EXPECT_EQ(m.stats().killed_count, static_cast<std::uint64_t>(count));
     }
 }
 
@@ -278,7 +278,7 @@ TEST(manager_races, kill_follows_a_task_that_keeps_migrating) {
             ASSERT_TRUE(m.wait_until_idle(weft::after(weft::steady_now(), 60s)))
                 << "round " << round;
         }
-        EXPECT_EQ(m.stats().killed, static_cast<std::uint64_t>(begun));
+        EXPECT_EQ(m.stats().killed_count, static_cast<std::uint64_t>(begun));
     }
 }
 

@@ -66,7 +66,7 @@ TEST_P(managed_suspension, refuses_a_value_of_another_type) {
     EXPECT_FALSE(w.m.resume(h.id(), 1));
     w.l.run();
     EXPECT_EQ(got, 1);
-    EXPECT_EQ(w.m.stats().type_mismatches, 2u);
+    EXPECT_EQ(w.m.stats().type_mismatch_count, 2u);
 }
 
 TEST_P(managed_suspension, discards_a_pending_value_of_another_type) {
@@ -75,7 +75,7 @@ TEST_P(managed_suspension, discards_a_pending_value_of_another_type) {
         begin([] { return this_managed::async_suspend<int>(); }, [&](int n) { got = n; });
     EXPECT_FALSE(w.m.resume(h.id(), std::string("kept")));
     w.settle();
-    EXPECT_EQ(w.m.stats().type_mismatches, 1u);
+    EXPECT_EQ(w.m.stats().type_mismatch_count, 1u);
     EXPECT_FALSE(w.m.resume(h.id(), 1));
     w.l.run();
     EXPECT_EQ(got, 1);

@@ -106,7 +106,7 @@ TEST_P(managed_life, ends_by_cancel_while_it_waits) {
     EXPECT_FALSE(after);
     EXPECT_EQ(w.m.cancel(h.id()), manager_errc::no_such_task);
     EXPECT_EQ(h.reason(), stop_reason::user);
-    EXPECT_EQ(w.m.stats().cancelled, 1u);
+    EXPECT_EQ(w.m.stats().cancelled_count, 1u);
 }
 
 TEST_P(managed_life, ends_by_kill_in_one_unwind) {
@@ -278,7 +278,7 @@ TEST(task_manager_kill, ends_a_body_that_yields_forever) {
     l.run();
     EXPECT_LT(weft::steady_now() - begun, 500ms);
     EXPECT_EQ(gone, 1);
-    EXPECT_EQ(m.stats().killed, 1u);
+    EXPECT_EQ(m.stats().killed_count, 1u);
 }
 
 TEST(task_manager_kill, ends_a_body_that_swallows_every_exception) {
@@ -646,7 +646,7 @@ TEST(task_manager, refuses_spawns_beyond_its_limit) {
     }(made);
     EXPECT_EQ(m.spawn(std::move(t)).error(), manager_errc::too_many_tasks);
     EXPECT_TRUE(t) << "it was not taken";
-    EXPECT_EQ(m.stats().refused, 2u);
+    EXPECT_EQ(m.stats().refused_count, 2u);
     l.run();
     EXPECT_EQ(made, 2);
     EXPECT_TRUE(m.spawn(std::move(t)));
@@ -717,7 +717,7 @@ TEST(task_manager_stop_all, without_a_grace_period_kills_at_once) {
     w.m.stop_all(stop_reason::user, 0s);
     w.settle();
     EXPECT_EQ(gone, 10);
-    EXPECT_EQ(w.m.stats().killed, 10u);
+    EXPECT_EQ(w.m.stats().killed_count, 10u);
 }
 
 TEST(task_manager_end, kills_live_tasks_while_its_loop_keeps_running) {

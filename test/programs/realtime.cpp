@@ -178,7 +178,7 @@ void of_a_manager() {
                "there is room");
         l.run();
     });
-    expect(m.stats().timed_out == 1, "it is late");
+    expect(m.stats().timed_out_count == 1, "it is late");
 }
 
 void of_a_thread() {

@@ -64,7 +64,7 @@ TEST(blocking, runs_on_the_caller_without_memory_for_a_thread) {
 }
 
 TEST(blocking, keeps_an_idle_thread_for_its_idle_timeout) {
-    blocking_pool p({.idle_time = weft::duration::max()});
+    blocking_pool p({.idle_timeout = weft::duration::max()});
     run_blocking([] {}, p);
     for (int n = 0; n != 2000; ++n) {
         ASSERT_EQ(p.thread_count(), 1u);
@@ -114,7 +114,7 @@ TEST(blocking, rethrows_the_exception_of_the_call) {
 }
 
 TEST(blocking, runs_no_more_threads_than_its_limit) {
-    blocking_pool pool({.max_threads = 3});
+    blocking_pool pool({.max_thread_count = 3});
     std::atomic<int> now{0};
     std::atomic<int> most{0};
     on_a_loop([&] {
@@ -139,7 +139,7 @@ TEST(blocking, runs_no_more_threads_than_its_limit) {
 }
 
 TEST(blocking, threads_end_when_they_are_idle) {
-    blocking_pool pool({.max_threads = 4, .idle_time = 1ms});
+    blocking_pool pool({.max_thread_count = 4, .idle_timeout = 1ms});
     run_blocking([] {}, pool);
     for (int i = 0; pool.thread_count() != 0 && i < 5000; ++i) std::this_thread::sleep_for(1ms);
     EXPECT_EQ(pool.thread_count(), 0u);
@@ -147,7 +147,7 @@ TEST(blocking, threads_end_when_they_are_idle) {
 }
 
 TEST(blocking, a_stop_ends_the_wait_for_a_call_not_yet_started) {
-    blocking_pool pool({.max_threads = 1});
+    blocking_pool pool({.max_thread_count = 1});
     on_a_loop([&] {
         door d;
         fiber first([&] { run_blocking([&] { d.pass(); }, pool); });
@@ -241,7 +241,7 @@ TEST(blocking, refuses_a_posted_call_when_there_is_no_memory) {
 }
 
 TEST(blocking, loses_none_of_a_thousand_calls_from_two_loops) {
-    blocking_pool pool({.max_threads = 4});
+    blocking_pool pool({.max_thread_count = 4});
     std::atomic<int> sum{0};
     auto half = [&] {
         weft::loop l;

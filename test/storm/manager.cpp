@@ -226,8 +226,8 @@ std::uint64_t storm_manager(random& x) {
     STORM_CHECK(r.m.wait_until_idle(weft::after(weft::steady_now(), 60s)).has_value());
     r.m.check();
     const weft::manager_stats s = r.m.stats();
-    STORM_CHECK(s.living == 0 && s.deadlines == 0 && s.awaited_replies == 0);
-    STORM_CHECK(s.done + s.cancelled + s.killed + s.timed_out == r.spawned);
+    STORM_CHECK(s.live_count == 0 && s.deadline_count == 0 && s.awaited_reply_count == 0);
+    STORM_CHECK(s.done_count + s.cancelled_count + s.killed_count + s.timed_out_count == r.spawned);
     STORM_CHECK(r.hooks_called == r.hooks_set);
     STORM_CHECK(r.begun == r.gone);
     STORM_CHECK(r.joins == r.answers);

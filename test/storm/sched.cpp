@@ -73,7 +73,7 @@ struct world {
     std::vector<std::unique_ptr<guarded>> strands;
     weft::loop loop;
     std::atomic<bool> over{false};
-    weft::blocking_pool calls{{.max_threads = 2}};
+    weft::blocking_pool calls{{.max_thread_count = 2}};
 
     world(unsigned workers, unsigned strand_count) : pool(workers) {
         for (unsigned n = 0; n != strand_count; ++n)

@@ -66,7 +66,7 @@ protected:
         loop_.run();
         for (fiber& f : all) EXPECT_FALSE(f.join().is_stopped());
         EXPECT_EQ(looked, 2 * fiber_count);
-        EXPECT_GT(group_.stats().copies, 0u);
+        EXPECT_GT(group_.stats().copy_count, 0u);
     }
 
     weft::shared_stack_group group_;
@@ -284,7 +284,7 @@ TEST_F(off_stack, unwinds_a_killed_fiber_whose_stack_is_copied_out) {
         EXPECT_EQ(destroyed, 0);
     }
     EXPECT_EQ(destroyed, fiber_count);
-    EXPECT_EQ(group_.stats().coroutines, 0u);
+    EXPECT_EQ(group_.stats().coroutine_count, 0u);
 }
 
 TEST_F(off_stack, runs_on_a_worker_of_a_pool) {

@@ -345,9 +345,9 @@ shared_stack_group::~shared_stack_group() {
 
 shared_stack_stats shared_stack_group::stats() const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
-    return {.coroutines = group_->seats.taken(),
+    return {.coroutine_count = group_->seats.taken(),
             .saved_bytes = group_->saved_bytes.load(relaxed),
-            .copies = group_->copies.load(relaxed),
+            .copy_count = group_->copies.load(relaxed),
             .spare_bytes = group_->spare_bytes.load(relaxed)};
 }
 

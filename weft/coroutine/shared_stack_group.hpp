@@ -56,10 +56,10 @@ shared_group& group_of(shared_stack_group& group) noexcept;
 
 // What a group has now, and what it has copied.
 struct shared_stack_stats {
-    std::size_t coroutines;   // that have a seat, started or not
-    std::size_t saved_bytes;  // live parts that are copied out now
-    std::size_t copies;       // live parts copied, either way, so far
-    std::size_t spare_bytes;  // cached for later live parts above 1 KiB: at most 256 KiB
+    std::size_t coroutine_count;  // that have a seat, started or not
+    std::size_t saved_bytes;      // live parts that are copied out now
+    std::size_t copy_count;       // live parts copied, either way, so far
+    std::size_t spare_bytes;      // cached for later live parts above 1 KiB: at most 256 KiB
 };
 
 class shared_stack_group {

@@ -73,7 +73,8 @@ private:
 };
 
 namespace {
-constexpr blocking_pool_options without_bound = {.max_threads = 1 << 16};  // no process has more
+// No process has more threads.
+constexpr blocking_pool_options without_bound = {.max_thread_count = 1 << 16};
 }  // namespace
 
 blocking_pool& pool_of_waits() noexcept {

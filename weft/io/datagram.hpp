@@ -4,8 +4,8 @@
 // Design: an operation ends with the first system call that succeeds, so callers may send and
 // receive concurrently.
 //
-// Limits: what did not fit into the buffer is lost and counted (received::lost). The operation uses
-// its buffer until it has ended. The destructor closes the socket.
+// Limits: what did not fit into the buffer is lost and counted (received::truncated_bytes). The
+// operation uses its buffer until it has ended. The destructor closes the socket.
 //
 //   void answer(weft::datagram_socket& s, std::span<std::byte> room) {
 //       while (auto d = s.recv_from(room))
@@ -32,9 +32,9 @@ namespace weft {
 // Result of a receive: the first `bytes` bytes of the buffer are filled.
 struct received {
     std::size_t bytes = 0;
-    std::size_t lost = 0;  // by how many bytes the datagram was longer than the buffer
+    std::size_t truncated_bytes = 0;  // by how many bytes the datagram was longer than the buffer
 
-    bool is_truncated() const noexcept { return lost != 0; }
+    bool is_truncated() const noexcept { return truncated_bytes != 0; }
 };
 struct datagram : received {
     endpoint from;

@@ -147,7 +147,7 @@ std::int64_t receive_into(std::span<incoming> all, int number, int flags,
         ::msghdr& m = messages[i].msg_hdr;
         incoming& one = all[i];
         one.bytes = std::min<std::size_t>(messages[i].msg_len, one.into.size());
-        one.lost = messages[i].msg_len - one.bytes;
+        one.truncated_bytes = messages[i].msg_len - one.bytes;
         if (m.msg_namelen != 0)
             one.from.resize(std::min(m.msg_namelen, endpoint::capacity));
         else

@@ -33,8 +33,8 @@ struct local_end {
 // Room for a datagram that arrives: the caller sets `into`, the receive sets the rest.
 struct incoming {
     std::span<std::byte> into;
-    std::size_t bytes = 0;  // from the beginning of the buffer
-    std::size_t lost = 0;   // by how many bytes the datagram was longer than the buffer
+    std::size_t bytes = 0;            // from the beginning of the buffer
+    std::size_t truncated_bytes = 0;  // by how many bytes the datagram was longer than the buffer
     endpoint from = {};
     // udp_options::coalesce: the buffer holds several datagrams of this many bytes each; the last
     // one has what is left. Zero: one datagram.
@@ -46,7 +46,7 @@ struct incoming {
     int traffic_class = -1;
 
     std::span<std::byte> text() const noexcept { return into.first(bytes); }
-    bool is_truncated() const noexcept { return lost != 0; }
+    bool is_truncated() const noexcept { return truncated_bytes != 0; }
 };
 
 // A datagram to send.

@@ -42,9 +42,9 @@ std::error_code set_options(int number, const endpoint& where, const listen_opti
     if (o.reuse_port) set(SOL_SOCKET, SO_REUSEPORT, 1);
     if (o.only_v6 && where.family() == AF_INET6) set(IPPROTO_IPV6, IPV6_V6ONLY, 1);
     if (o.fast_open > 0) set(IPPROTO_TCP, TCP_FASTOPEN, o.fast_open);
-    if (o.defer_accept > std::chrono::seconds::zero())
+    if (o.defer_accept_timeout > std::chrono::seconds::zero())
         set(IPPROTO_TCP, TCP_DEFER_ACCEPT,
-            static_cast<int>(std::min<std::int64_t>(o.defer_accept.count(), 65535)));
+            static_cast<int>(std::min<std::int64_t>(o.defer_accept_timeout.count(), 65535)));
     return error;
 }
 

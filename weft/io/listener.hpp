@@ -39,7 +39,7 @@ struct listen_options {
     int fast_open = 0;
     // A connection is accepted when it has sent something, or after about this time (TCP). Zero: at
     // once.
-    std::chrono::seconds defer_accept{0};
+    std::chrono::seconds defer_accept_timeout{0};
 };
 
 namespace detail {

@@ -74,7 +74,7 @@ numbers_message::~numbers_message() {
 received_numbers numbers_message::take(std::size_t bytes) noexcept {
     received_numbers r;
     r.bytes = std::min(bytes, part_.iov_len);
-    r.lost = bytes - r.bytes;
+    r.truncated_bytes = bytes - r.bytes;
     r.has_lost_numbers = (message_.msg_flags & MSG_CTRUNC) != 0;
     each([&](int number) {
         owned_number n(number);

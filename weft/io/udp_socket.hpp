@@ -3,9 +3,9 @@
 // Design: a datagram is transferred whole or not at all, so an operation ends with the first system
 // call that succeeds, and callers may send and receive concurrently.
 //
-// Limits: what did not fit into the buffer is lost and counted (received::lost). An empty datagram
-// is a datagram: zero bytes and no error. There is no end of a stream. A socket that has a peer
-// gets the errors that come back by ICMP from its next operation, whichever that is:
+// Limits: what did not fit into the buffer is lost and counted (received::truncated_bytes). An
+// empty datagram is a datagram: zero bytes and no error. There is no end of a stream. A socket that
+// has a peer gets the errors that come back by ICMP from its next operation, whichever that is:
 // connection_refused if no socket is bound there. So a send may report what became of the send
 // before. A socket without a peer gets no such errors.
 //

@@ -10,7 +10,7 @@
 //
 //   auto s = weft::unix_datagram::bind(*weft::endpoint::local("/run/log")).value();
 //   std::array<std::byte, 4096> buffer;
-//   while (auto d = s.recv(buffer)) log(std::span(buffer).first(d->bytes), d->lost);
+//   while (auto d = s.recv(buffer)) log(std::span(buffer).first(d->bytes), d->truncated_bytes);
 //
 //   auto c = weft::unix_datagram::connect(*weft::endpoint::local("/run/log"));
 //   auto [a, b] = weft::unix_datagram::pair().value();  // connected with each other

@@ -23,7 +23,7 @@ result<void> message_send::take(const waiter* w, wait_status how) const noexcept
 
 result<received> message_recv::take(const waiter* w, wait_status how) const noexcept {
     result<received> r = taken(w, how);
-    if (r && r->bytes == 0 && r->lost == 0) return failure(errc::unexpected_eof);
+    if (r && r->bytes == 0 && r->truncated_bytes == 0) return failure(errc::unexpected_eof);
     return r;
 }
 

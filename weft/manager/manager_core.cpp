@@ -224,16 +224,17 @@ void manager_core::stop_all(stop_reason reason, duration grace) noexcept {
 manager_stats manager_core::stats() const noexcept {
     const task_table::census c = table_.count();
     const auto ended = [&](managed_status s) { return c.ended[static_cast<std::size_t>(s)]; };
-    return {.living = live_.count(),
-            .deadlines = c.deadlines,
-            .done = ended(managed_status::done),
-            .cancelled = ended(managed_status::cancelled),
-            .killed = ended(managed_status::killed),
-            .timed_out = ended(managed_status::timed_out),
-            .refused = refused_.load(std::memory_order_relaxed),
-            .awaited_replies = replies_.count(),
-            .late_replies = replies_.late_count(),
-            .type_mismatches = misfits_.load(std::memory_order_relaxed) + replies_.misfit_count()};
+    return {
+        .live_count = live_.count(),
+        .deadline_count = c.deadlines,
+        .done_count = ended(managed_status::done),
+        .cancelled_count = ended(managed_status::cancelled),
+        .killed_count = ended(managed_status::killed),
+        .timed_out_count = ended(managed_status::timed_out),
+        .refused_count = refused_.load(std::memory_order_relaxed),
+        .awaited_reply_count = replies_.count(),
+        .late_reply_count = replies_.late_count(),
+        .type_mismatch_count = misfits_.load(std::memory_order_relaxed) + replies_.misfit_count()};
 }
 
 bool manager_core::emptiness::start(waiter& w) noexcept {

@@ -7,7 +7,7 @@
 // tick() no timeout ends a task.
 //
 //   weft::task_manager<> m({.on = loop, .timers = &loop, .max_live_count = 10'000});
-//   log(m.stats().refused);
+//   log(m.stats().refused_count);
 #pragma once
 
 #include <chrono>
@@ -37,16 +37,16 @@ struct manager_options {
 };
 
 struct manager_stats {
-    std::size_t living = 0;
-    std::size_t deadlines = 0;  // live tasks that have a deadline
-    std::uint64_t done = 0;
-    std::uint64_t cancelled = 0;
-    std::uint64_t killed = 0;
-    std::uint64_t timed_out = 0;
-    std::uint64_t refused = 0;  // at the limit
-    std::size_t awaited_replies = 0;
-    std::uint64_t late_replies = 0;     // without a waiter for them, or not any more
-    std::uint64_t type_mismatches = 0;  // values of another type than the waiter's
+    std::size_t live_count = 0;
+    std::size_t deadline_count = 0;  // live tasks that have a deadline
+    std::uint64_t done_count = 0;
+    std::uint64_t cancelled_count = 0;
+    std::uint64_t killed_count = 0;
+    std::uint64_t timed_out_count = 0;
+    std::uint64_t refused_count = 0;  // at the limit
+    std::size_t awaited_reply_count = 0;
+    std::uint64_t late_reply_count = 0;     // without a waiter for them, or not any more
+    std::uint64_t type_mismatch_count = 0;  // values of another type than the waiter's
 };
 
 }  // namespace weft

@@ -78,7 +78,7 @@ int weft_stacks_create(weft_stacks_t** stacks, unsigned count, std::size_t bytes
 }
 
 int weft_stacks_destroy(weft_stacks_t* stacks) {
-    if (stacks->group.stats().coroutines != 0) return EBUSY;
+    if (stacks->group.stats().coroutine_count != 0) return EBUSY;
     delete stacks;
     return 0;
 }

@@ -55,8 +55,8 @@ std::size_t blocking_pool::waiting_count() const noexcept {
 
 bool blocking_pool::submit(detail::blocking_job& j) noexcept {
     const std::lock_guard held(lock_);
-    if (idle_count_ <= waiting_count_ && thread_count_ < options_.max_threads && !begin_thread() &&
-        thread_count_ == 0)
+    if (idle_count_ <= waiting_count_ && thread_count_ < options_.max_thread_count &&
+        !begin_thread() && thread_count_ == 0)
         return false;
     queue_.push_back(j);
     ++waiting_count_;
@@ -109,7 +109,7 @@ void blocking_pool::work() noexcept {
         }
         if (ending_) break;
         ++idle_count_;
-        const bool in_time = more_.wait_until(held, after(steady_now(), options_.idle_time));
+        const bool in_time = more_.wait_until(held, after(steady_now(), options_.idle_timeout));
         --idle_count_;
         if (!in_time && queue_.empty()) break;
     }

@@ -37,8 +37,8 @@ namespace weft {
 
 // How many threads a blocking_pool may have, and for how long.
 struct blocking_pool_options {
-    std::size_t max_threads = 64;
-    duration idle_time = std::chrono::seconds(10);  // a thread ends when it is idle for longer
+    std::size_t max_thread_count = 64;
+    duration idle_timeout = std::chrono::seconds(10);  // a thread ends when it is idle for longer
 };
 
 class blocking_pool;
