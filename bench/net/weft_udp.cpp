@@ -95,8 +95,8 @@ void serve_bare(int tell) {
 
 void echo_all(weft::udp_socket& s) {
     static std::array<room, batch> rooms;
-    std::array<weft::incoming, batch> in;
-    std::array<weft::outgoing, batch> out;
+    std::array<weft::incoming_datagram, batch> in;
+    std::array<weft::outgoing_datagram, batch> out;
     for (std::size_t i = 0; i != batch; ++i) in[i].into = rooms[i];
     while (const std::size_t n = s.recv_many(in).value_or(0)) {
         for (std::size_t i = 0; i != n; ++i) {

@@ -29,7 +29,7 @@ int main() {
         });
         weft::this_fiber::sleep_for(10ms);
         f.request_stop();  // ~fiber() would do the same, and join
-        const weft::join_outcome how = f.join();
+        const weft::join_result how = f.join();
         const bool is_free = m.try_lock();
         if (is_free) m.unlock();
         return is_free && how.is_stopped() && how.reason() == weft::stop_reason::user ? 0 : 1;

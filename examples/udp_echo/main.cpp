@@ -38,17 +38,17 @@ struct counts {
 constexpr std::size_t most = 32;
 constexpr std::size_t room_bytes = 65536;  // the largest that joined datagrams may be
 
-std::size_t datagrams_in(const weft::incoming& i) {
+std::size_t datagrams_in(const weft::incoming_datagram& i) {
     return i.segment == 0 ? 1 : (i.bytes + i.segment - 1) / i.segment;
 }
 
 // Returns when the socket is closed, or when the system has an error of its own.
 std::error_code echo(weft::udp_socket& s, counts& c) {
     const auto rooms = std::make_unique<std::byte[]>(most * room_bytes);
-    std::array<weft::incoming, most> batch;
+    std::array<weft::incoming_datagram, most> batch;
     for (std::size_t i = 0; i < most; ++i)
         batch[i].into = {rooms.get() + i * room_bytes, room_bytes};
-    std::array<weft::outgoing, most> answers;
+    std::array<weft::outgoing_datagram, most> answers;
     for (;;) {
         const auto n = s.recv_many(batch);
         if (!n) return n.error();
@@ -59,7 +59,8 @@ std::error_code echo(weft::udp_socket& s, counts& c) {
                           .from = batch[i].to};
         // A datagram that cannot be sent is skipped.
         for (std::size_t at = 0; at < *n;) {
-            const weft::sent_many sent = s.send_many(std::span(answers).first(*n).subspan(at));
+            const weft::send_many_result sent =
+                s.send_many(std::span(answers).first(*n).subspan(at));
             for (std::size_t i = 0; i < sent.count(); ++i)
                 c.datagrams += datagrams_in(batch[at + i]);
             at += sent.count() + (sent ? 0 : 1);

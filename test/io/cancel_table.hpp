@@ -47,8 +47,8 @@ struct ending {
 };
 inline ending ending_of(const transfer_result& t) { return {t.error(), t.bytes()}; }
 inline ending ending_of(const result<std::size_t>& r) { return {r.error(), r.value_or(0)}; }
-inline ending ending_of(const sent_many& m) { return {m.error(), m.count()}; }
-inline ending ending_of(const relayed& r) {
+inline ending ending_of(const send_many_result& m) { return {m.error(), m.count()}; }
+inline ending ending_of(const relay_result& r) {
     return {r.error(), static_cast<std::size_t>(r.bytes())};
 }
 template <class T>

@@ -579,7 +579,7 @@ struct message_send_row : message_full_row<Pair> {
 template <class Row>
 struct recv_many_row : Row {
     std::array<std::string, 3> rooms{std::string(64, 0), std::string(64, 0), std::string(64, 0)};
-    std::array<incoming, 3> all{};
+    std::array<incoming_datagram, 3> all{};
     recv_many_row() {
         for (std::size_t i = 0; i < 3; ++i) all[i].into = room(rooms[i]);
     }
@@ -591,9 +591,9 @@ struct recv_segments_row : recv_many_row<udp_row> {
     }
 };
 struct send_many_row : message_full_row<datagram_pair_row> {
-    std::array<outgoing, 3> all{};
+    std::array<outgoing_datagram, 3> all{};
     send_many_row() {
-        for (outgoing& o : all) o.bytes = bytes_of(b);
+        for (outgoing_datagram& o : all) o.bytes = bytes_of(b);
         // Some of them find room.
         std::string one(2000, 0);
         for (int i = 0; i < 2; ++i, --filled)
@@ -608,7 +608,7 @@ struct send_many_row : message_full_row<datagram_pair_row> {
 };
 // Each segment is sent by itself; a part of a segmented message may have been sent.
 struct send_segments_row : message_full_row<datagram_pair_row> {
-    std::array<outgoing, 1> all{};
+    std::array<outgoing_datagram, 1> all{};
     send_segments_row() { all[0] = {.bytes = bytes_of(b), .segment = 100}; }
     auto operation() { return s.async_send_many(all); }
 };

@@ -107,7 +107,7 @@ public:
 private:
     static constexpr bool has_messages = requires(T t, std::span<std::byte> b) { t.recv(b); };
     // The end of messages is an error, as an empty one is none.
-    static result<std::size_t> bytes_of_message(const result<received>& r) {
+    static result<std::size_t> bytes_of_message(const result<recv_result>& r) {
         if (r.error() == errc::unexpected_eof) return std::size_t{0};
         if (!r) return failure(r.error());
         return r->bytes;

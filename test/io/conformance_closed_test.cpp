@@ -72,7 +72,7 @@ task<> expect_stream_refuses(closed_one<Stream>& c, Stream& s, Wait wait) {
     c.refuses("relay from it", co_await wait(async_relay(s, other)));
     c.refuses("relay of nothing", co_await wait(async_relay(s, other, 0)));
     send_plainly(far, "text");
-    const relayed none = co_await wait(async_relay(other, s));
+    const relay_result none = co_await wait(async_relay(other, s));
     c.refuses("relay to it", none);
     EXPECT_TRUE(none.rest().empty()) << "it has taken what it could not pass on";
     c.refuses("close_gracefully", co_await wait(s.async_close_gracefully(never)));
@@ -143,9 +143,11 @@ template <class Socket, class Wait>
 task<> expect_datagrams_are_refused(closed_one<Socket>& c, Socket& s, const endpoint& to,
                                     Wait wait) {
     std::string b(16, 0);
-    std::array<incoming, 2> places{incoming{.into = room(b)}, incoming{.into = room(b)}};
-    const std::array<outgoing, 2> texts{outgoing{.bytes = bytes_of("a"), .to = &to},
-                                        outgoing{.bytes = bytes_of("ab"), .to = &to, .segment = 1}};
+    std::array<incoming_datagram, 2> places{incoming_datagram{.into = room(b)},
+                                            incoming_datagram{.into = room(b)}};
+    const std::array<outgoing_datagram, 2> texts{
+        outgoing_datagram{.bytes = bytes_of("a"), .to = &to},
+        outgoing_datagram{.bytes = bytes_of("ab"), .to = &to, .segment = 1}};
     c.refuses("send", co_await wait(s.async_send(bytes_of("x"))));
     c.refuses("send of nothing", co_await wait(s.async_send({})));
     c.refuses("send_to", co_await wait(s.async_send_to(bytes_of("x"), to)));

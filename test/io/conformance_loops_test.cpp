@@ -167,7 +167,7 @@ TEST_P(shared_by_loops, each_datagram_of_a_batch_is_received_on_one_of_three_loo
         way(), [&] { s.close(); }, [&](int i) { send_plainly(far, std::to_string(i)); },
         [&](auto wait) -> task<std::vector<int>> {
             std::array<std::string, 4> rooms;
-            std::array<incoming, 4> all;
+            std::array<incoming_datagram, 4> all;
             for (std::size_t i = 0; i < 4; ++i) {
                 rooms[i].resize(16);
                 all[i].into = room(rooms[i]);

@@ -64,7 +64,7 @@ void expect_empty_ones_come_and_go(const way& w, Socket& s, int far) {
     crew agent(w, [&](auto wait) -> task<> {
         std::string b(16, '?');
         const auto first = co_await wait(s.async_recv(room(b)));
-        EXPECT_EQ(first.value_or(received{1, 1}).bytes, 0u) << first.error().message();
+        EXPECT_EQ(first.value_or(recv_result{1, 1}).bytes, 0u) << first.error().message();
         ++taken;
         const auto from = co_await wait(s.async_recv_from(room(b)));
         EXPECT_TRUE(from) << from.error().message();
@@ -74,7 +74,8 @@ void expect_empty_ones_come_and_go(const way& w, Socket& s, int far) {
             EXPECT_EQ(from->from.is_ip(), endpoint::of_socket(far).is_ip());
         }
         ++taken;
-        std::array<incoming, 3> batch{incoming{room(b)}, incoming{}, incoming{}};
+        std::array<incoming_datagram, 3> batch{incoming_datagram{room(b)}, incoming_datagram{},
+                                               incoming_datagram{}};
         const auto many = co_await wait(s.async_recv_many(std::span(batch).first(1)));
         EXPECT_EQ(many.value_or(0), 1u) << many.error().message();
         EXPECT_EQ(batch[0].bytes + batch[0].truncated_bytes, 0u);
@@ -87,20 +88,21 @@ void expect_empty_ones_come_and_go(const way& w, Socket& s, int far) {
         }
         ++taken;
         const auto last = co_await wait(s.async_recv(room(b)));
-        EXPECT_EQ(last.value_or(received{}).bytes, 4u);
+        EXPECT_EQ(last.value_or(recv_result{}).bytes, 4u);
         EXPECT_EQ(b.substr(0, 4), "last");
 
         // And of none there is nothing to wait for.
         const auto no_places = co_await wait(s.async_recv_many({}));
         EXPECT_EQ(no_places.value_or(1), 0u) << no_places.error().message();
-        const sent_many no_texts = co_await wait(s.async_send_many({}));
+        const send_many_result no_texts = co_await wait(s.async_send_many({}));
         EXPECT_TRUE(no_texts) << no_texts.error().message();
         EXPECT_EQ(no_texts.count(), 0u);
         const auto sent = co_await wait(s.async_send({}));
         EXPECT_TRUE(sent) << sent.error().message();
-        const std::array<outgoing, 3> all{outgoing{bytes_of("a")}, outgoing{},
-                                          outgoing{bytes_of("bc")}};
-        const sent_many went = co_await wait(s.async_send_many(all));
+        const std::array<outgoing_datagram, 3> all{outgoing_datagram{bytes_of("a")},
+                                                   outgoing_datagram{},
+                                                   outgoing_datagram{bytes_of("bc")}};
+        const send_many_result went = co_await wait(s.async_send_many(all));
         EXPECT_TRUE(went) << went.error().message();
         EXPECT_EQ(went.count(), 3u);
     });
@@ -144,7 +146,7 @@ TEST_P(nothing_to_move, an_empty_seqpacket_message_is_refused_and_read_as_the_en
         EXPECT_EQ(end.error(), errc::unexpected_eof) << end.error().message();
         ++taken;
         const auto no_room = co_await wait(s.async_recv({}));
-        EXPECT_EQ(no_room.value_or(received{}).truncated_bytes, 3u) << no_room.error().message();
+        EXPECT_EQ(no_room.value_or(recv_result{}).truncated_bytes, 3u) << no_room.error().message();
         const auto sent = co_await wait(s.async_send({}));
         EXPECT_EQ(sent.error(), std::errc::invalid_argument) << sent.error().message();
         std::array<owned_number, 1> numbers;

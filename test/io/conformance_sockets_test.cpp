@@ -227,11 +227,11 @@ TEST_P(socket_law, a_reader_and_a_writer_are_each_woken) {
 TEST_P(socket_law, a_batch_receiver_and_a_batch_sender_are_each_woken) {
     auto [s, far] = unix_datagram::pair().value();
     const std::string b(1000, 'd');
-    const std::vector<outgoing> many(2000, outgoing{.bytes = bytes_of(b)});
+    const std::vector<outgoing_datagram> many(2000, outgoing_datagram{.bytes = bytes_of(b)});
     for (const bool receives_first : {true, false}) {
         std::string one(10, 0);
-        incoming in{.into = room(one)};
-        sent_many sent;
+        incoming_datagram in{.into = room(one)};
+        send_many_result sent;
         std::size_t came = 0;
         std::atomic<int> begun{0};
         const auto body = [&, &s = s](auto wait) -> task<> {

@@ -149,7 +149,7 @@ TEST_P(transfer_law, a_relay_forwards_all_and_the_end_through_a_full_socket) {
         auto [to, receives] = half_of_unix();
         make_small(to.native_handle());
         const std::string much = bytes_unlike(2 << 20);
-        relayed r;
+        relay_result r;
         crew agent(way(), [&, &from = from, &to = to](auto wait) -> task<> {
             r = co_await wait(async_relay(from, to));
         });
@@ -223,10 +223,10 @@ TEST_P(transfer_law, descriptors_are_passed_and_lost_ones_are_reported) {
 template <class Socket>
 void expect_batches_keep_their_order(const way& w, Socket& s, int far) {
     std::vector<std::string> got;
-    sent_many sent;
+    send_many_result sent;
     crew agent(w, [&](auto wait) -> task<> {
         std::array<std::string, 8> rooms;
-        std::array<incoming, 8> batch;
+        std::array<incoming_datagram, 8> batch;
         for (std::size_t i = 0; i < 8; ++i) {
             rooms[i].resize(4);
             batch[i].into = room(rooms[i]);
@@ -238,7 +238,7 @@ void expect_batches_keep_their_order(const way& w, Socket& s, int far) {
                 got.push_back(rooms[i].substr(0, batch[i].bytes) + "+" +
                               std::to_string(batch[i].truncated_bytes));
         }
-        std::array<outgoing, 50> all;
+        std::array<outgoing_datagram, 50> all;
         std::array<std::string, 50> texts;
         for (std::size_t i = 0; i < 50; ++i) {
             texts[i] = std::to_string(i);
@@ -278,7 +278,7 @@ TEST_P(transfer_law, segments_are_received_as_sent_with_their_local_address) {
     const std::string text = bytes_unlike(10'500);
     crew receiver(way(), [&](auto wait) -> task<> {
         std::string b(1 << 16, 0);
-        std::array<incoming, 1> one{incoming{.into = room(b)}};
+        std::array<incoming_datagram, 1> one{incoming_datagram{.into = room(b)}};
         std::string all;
         while (all.size() < text.size()) {
             const auto n = co_await wait(to.async_recv_many(one));
@@ -298,8 +298,9 @@ TEST_P(transfer_law, segments_are_received_as_sent_with_their_local_address) {
     });
     receiver.asleep();
     crew sender(way(), [&](auto wait) -> task<> {
-        const std::array<outgoing, 1> all{outgoing{.bytes = bytes_of(text), .segment = 1000}};
-        const sent_many sent = co_await wait(from.async_send_many(all));
+        const std::array<outgoing_datagram, 1> all{
+            outgoing_datagram{.bytes = bytes_of(text), .segment = 1000}};
+        const send_many_result sent = co_await wait(from.async_send_many(all));
         EXPECT_TRUE(sent) << sent.error().message();
         EXPECT_EQ(sent.count(), 1u);
     });
@@ -348,7 +349,7 @@ TEST_P(transfer_law, a_seqpacket_can_end_one_direction_and_keep_the_other) {
         EXPECT_EQ(late.error(), std::errc::broken_pipe) << late.error().message();
         std::string b(8, 0);
         const auto r = co_await wait(s.async_recv(room(b)));
-        EXPECT_EQ(r.value_or(received{}).bytes, 4u);
+        EXPECT_EQ(r.value_or(recv_result{}).bytes, 4u);
         const auto end = co_await wait(s.async_recv(room(b)));
         EXPECT_EQ(end.error(), errc::unexpected_eof) << end.error().message();
     });

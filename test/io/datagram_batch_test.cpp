@@ -21,9 +21,9 @@ namespace {
 
 using namespace weft::testing::io_names;
 using weft::endpoint;
-using weft::incoming;
+using weft::incoming_datagram;
 using weft::ip_address;
-using weft::outgoing;
+using weft::outgoing_datagram;
 using weft::udp_options;
 using weft::udp_socket;
 using weft::testing::bytes_unlike;
@@ -52,12 +52,12 @@ private:
     std::vector<std::vector<std::byte>> rooms_;
 
 public:
-    std::vector<incoming> all;
+    std::vector<incoming_datagram> all;
 };
 
 // Messages of these texts, which must outlive them.
-std::vector<outgoing> of_texts(const std::vector<std::string>& texts, const endpoint& to) {
-    std::vector<outgoing> all;
+std::vector<outgoing_datagram> of_texts(const std::vector<std::string>& texts, const endpoint& to) {
+    std::vector<outgoing_datagram> all;
     for (const std::string& t : texts) all.push_back({.bytes = bytes_of(t), .to = &to});
     return all;
 }
@@ -68,7 +68,7 @@ TEST_P(batch, is_received_as_it_was_sent) {
         udp_socket b = socket_of_batches();
         const endpoint to = b.local_endpoint();
         const std::vector<std::string> texts = {"one", "", "three", "four"};
-        const weft::sent_many sent = a.send_many(of_texts(texts, to));
+        const weft::send_many_result sent = a.send_many(of_texts(texts, to));
         EXPECT_TRUE(sent) << sent.error().message();
         EXPECT_EQ(sent.count(), 4u);
         places p(10);
@@ -108,7 +108,8 @@ TEST_P(batch, fills_the_array_and_leaves_the_rest_in_the_socket) {
         const endpoint to = b.local_endpoint();
         std::vector<std::string> texts;
         for (int i = 0; i != 100; ++i) texts.push_back(std::to_string(i));
-        const weft::sent_many sent = a.send_many(of_texts(texts, to));  // more than one call's
+        const weft::send_many_result sent =
+            a.send_many(of_texts(texts, to));  // more than one call's
         EXPECT_EQ(sent.count(), 100u);
         std::vector<std::string> got;
         places p(48);
@@ -147,8 +148,8 @@ TEST_P(batch, reports_a_bad_datagram_in_the_middle_and_loses_no_other) {
         udp_socket b = socket_of_batches();
         const endpoint to = b.local_endpoint();
         const std::vector<std::string> texts = {"one", "two", std::string(70'000, 'x'), "four"};
-        const std::vector<outgoing> all = of_texts(texts, to);
-        const weft::sent_many sent = a.send_many(all);
+        const std::vector<outgoing_datagram> all = of_texts(texts, to);
+        const weft::send_many_result sent = a.send_many(all);
         EXPECT_EQ(sent.count(), 2u);
         EXPECT_EQ(sent.error(), std::errc::message_size);
         EXPECT_EQ(a.send_many(std::span(all).subspan(3)).count(), 1u);
@@ -189,7 +190,7 @@ TEST_P(batch, ends_at_a_timeout_a_stop_or_a_close) {
         s.close();
         other.join();
         EXPECT_EQ(how, weft::errc::closed);
-        const outgoing one = {.bytes = bytes_of("x")};
+        const outgoing_datagram one = {.bytes = bytes_of("x")};
         EXPECT_EQ(s.send_many({&one, 1}).error(), weft::errc::closed);
         EXPECT_EQ(udp_socket().send_many({&one, 1}).error(), std::errc::bad_file_descriptor);
         EXPECT_EQ(udp_socket().recv_many(p.all).error(), std::errc::bad_file_descriptor);
@@ -204,8 +205,8 @@ TEST_P(batch, serves_tasks_and_plain_threads) {
         b = socket_of_batches();
         const endpoint to = b.local_endpoint();
         auto ask = [&]() -> weft::task<std::string> {
-            const outgoing one = {.bytes = bytes_of("by a task"), .to = &to};
-            const weft::sent_many sent = co_await a.async_send_many({&one, 1});
+            const outgoing_datagram one = {.bytes = bytes_of("by a task"), .to = &to};
+            const weft::send_many_result sent = co_await a.async_send_many({&one, 1});
             EXPECT_EQ(sent.count(), 1u);
             places p(2);
             EXPECT_EQ((co_await b.async_recv_many(p.all)).value(), 1u);
@@ -216,7 +217,7 @@ TEST_P(batch, serves_tasks_and_plain_threads) {
     b.set_recv_timeout(10s);
     std::thread far([&] {
         const endpoint to = b.local_endpoint();
-        const outgoing one = {.bytes = bytes_of("by a thread"), .to = &to};
+        const outgoing_datagram one = {.bytes = bytes_of("by a thread"), .to = &to};
         EXPECT_TRUE(a.send_many({&one, 1}));
     });
     places p(2);
@@ -231,10 +232,10 @@ TEST_P(batch, allocates_nothing) {
         udp_socket b = socket_of_batches();
         const endpoint to = b.local_endpoint();
         const std::vector<std::string> texts(40, "text");
-        const std::vector<outgoing> all = of_texts(texts, to);
+        const std::vector<outgoing_datagram> all = of_texts(texts, to);
         places p(40);
         const std::size_t before = weft::testing::allocations();
-        const weft::sent_many sent = a.send_many(all);
+        const weft::send_many_result sent = a.send_many(all);
         std::size_t came = 0;
         while (came < 40) came += b.recv_many(p.all).value_or(100);
         EXPECT_EQ(weft::testing::allocations(), before);
@@ -267,8 +268,8 @@ std::string gather(udp_socket& s, std::size_t bytes, std::size_t segment) {
 void segments_come(udp_socket& a, udp_socket& b, std::size_t bytes, bool cut_here) {
     const endpoint to = b.local_endpoint();
     const std::string text = bytes_unlike(bytes);
-    const outgoing one = {.bytes = bytes_of(text), .to = &to, .segment = 1200};
-    const weft::sent_many sent = a.send_many({&one, 1});
+    const outgoing_datagram one = {.bytes = bytes_of(text), .to = &to, .segment = 1200};
+    const weft::send_many_result sent = a.send_many({&one, 1});
     EXPECT_TRUE(sent) << sent.error().message();
     EXPECT_EQ(sent.count(), 1u);
     EXPECT_EQ(sent.cut_here(), cut_here);
@@ -294,7 +295,7 @@ TEST_P(batch, receives_coalesced_segments_with_their_size) {
         segments_come(a, b, 20'000, false);
         const endpoint to = b.local_endpoint();
         const std::string text = bytes_unlike(3000);
-        const outgoing one = {.bytes = bytes_of(text), .to = &to, .segment = 1200};
+        const outgoing_datagram one = {.bytes = bytes_of(text), .to = &to, .segment = 1200};
         ASSERT_TRUE(a.send_many({&one, 1}));
         ASSERT_TRUE(a.send_to(bytes_of("single"), to));
         places p(4, 65'536);
@@ -328,7 +329,7 @@ TEST_P(batch, can_mix_segmented_and_plain_datagrams) {
         for (const bool refused : {false, true}) {
             const int on = refused;
             ASSERT_EQ(::setsockopt(a.native_handle(), SOL_SOCKET, SO_NO_CHECK, &on, sizeof on), 0);
-            const std::array<outgoing, 3> all = {
+            const std::array<outgoing_datagram, 3> all = {
                 {{.bytes = bytes_of("first"), .to = &to},
                  {.bytes = bytes_of(text), .to = &to, .segment = 10},
                  {.bytes = bytes_of("last"), .to = &to}}};
@@ -351,7 +352,7 @@ TEST_P(batch, reports_where_each_datagram_arrived) {
         udp_socket a = udp_socket::bind("0.0.0.0:0").value();
         udp_socket b = udp_socket::bind("0.0.0.0:0", {.details = true}).value();
         const endpoint to(ip_address::v4(127, 0, 0, 7), b.local_endpoint().port());
-        const std::array<outgoing, 2> all = {
+        const std::array<outgoing_datagram, 2> all = {
             {{.bytes = bytes_of("x"), .to = &to, .traffic_class = 0x2a},
              {.bytes = bytes_of("y"),
               .to = &to,
@@ -366,9 +367,11 @@ TEST_P(batch, reports_where_each_datagram_arrived) {
         EXPECT_EQ(p.all[1].traffic_class, 0);
         EXPECT_EQ(p.all[1].from.address(), ip_address::v4(127, 0, 0, 9));
         // Back, from where it came to.
-        const outgoing back = {.bytes = bytes_of("z"), .to = &p.all[0].from, .from = p.all[0].to};
+        const outgoing_datagram back = {
+            .bytes = bytes_of("z"), .to = &p.all[0].from, .from = p.all[0].to};
         const endpoint here(ip_address::loopback(), a.local_endpoint().port());
-        const outgoing to_loopback = {.bytes = bytes_of("z"), .to = &here, .from = p.all[0].to};
+        const outgoing_datagram to_loopback = {
+            .bytes = bytes_of("z"), .to = &here, .from = p.all[0].to};
         EXPECT_TRUE(b.send_many({&back, 1}));
         EXPECT_TRUE(b.send_many({&to_loopback, 1}));
         places q(1);
@@ -376,7 +379,7 @@ TEST_P(batch, reports_where_each_datagram_arrived) {
         EXPECT_EQ(q.all[0].from.address(), to.address());
         EXPECT_EQ(q.all[0].hops, -1) << "it did not ask";
         // From where this machine is not.
-        const outgoing strange = {
+        const outgoing_datagram strange = {
             .bytes = bytes_of("z"), .to = &here, .from = {.address = ip_address::v4(192, 0, 2, 1)}};
         EXPECT_FALSE(b.send_many({&strange, 1}));
     });
@@ -388,10 +391,10 @@ TEST_P(batch, reports_where_each_datagram_arrived_over_ipv6) {
         if (!b) return;  // a machine without IPv6
         udp_socket a = udp_socket::bind("[::]:0").value();
         const endpoint to(ip_address::loopback_v6(), b->local_endpoint().port());
-        const outgoing one = {.bytes = bytes_of("x"),
-                              .to = &to,
-                              .from = {.address = ip_address::loopback_v6()},
-                              .traffic_class = 1};
+        const outgoing_datagram one = {.bytes = bytes_of("x"),
+                                       .to = &to,
+                                       .from = {.address = ip_address::loopback_v6()},
+                                       .traffic_class = 1};
         ASSERT_TRUE(a.send_many({&one, 1}));
         places p(1);
         ASSERT_EQ(b->recv_many(p.all).value(), 1u);

@@ -639,7 +639,7 @@ TEST_P(driver_contract, releases_a_closed_descriptor_it_watched_for_room) {
         auto [s, far] = weft::unix_datagram::pair().value();
         {
             const weft::timeout_scope soon(1ms);
-            weft::incoming none[1];
+            weft::incoming_datagram none[1];
             EXPECT_FALSE(s.recv_many(none));
         }
         {

@@ -58,7 +58,7 @@ TEST_P(passed_numbers, are_owned_by_the_receiver) {
             ASSERT_TRUE(a.send_numbers(bytes_of("two"), numbers));
             std::string s(10, 0);
             std::array<owned_number, 4> came;
-            const weft::received_numbers r = b.recv_numbers(room(s), came).value();
+            const weft::recv_numbers_result r = b.recv_numbers(room(s), came).value();
             EXPECT_EQ(s.substr(0, r.bytes), "two");
             ASSERT_EQ(r.numbers, 2u);
             EXPECT_FALSE(r.has_lost_numbers);

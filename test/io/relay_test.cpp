@@ -16,7 +16,7 @@
 namespace {
 
 using namespace weft::testing::io_names;
-using weft::relayed;
+using weft::relay_result;
 
 class a_relay : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(a_relay);
@@ -48,7 +48,7 @@ void passes_all(Left& first, Left& from, Right& to, Right& last) {
         EXPECT_TRUE(first.shutdown(weft::direction::write));
     });
     fiber passer([&] {
-        const relayed r = weft::relay(from, to);
+        const relay_result r = weft::relay(from, to);
         EXPECT_TRUE(r) << r.error().message();
         EXPECT_EQ(r.bytes(), text.size());
         EXPECT_TRUE(r.rest().empty());
@@ -86,7 +86,7 @@ TEST_P(a_relay, forwards_bytes_after_urgent_data) {
                 EXPECT_TRUE(left.client.shutdown(weft::direction::write));
             };
             if (!waits) send();
-            relayed r;
+            relay_result r;
             fiber passer([&] {
                 r = weft::relay(left.server, right.client);
                 EXPECT_TRUE(right.client.shutdown(weft::direction::write));
@@ -107,7 +107,7 @@ TEST_P(a_relay, forwards_no_more_than_its_limit) {
         connection right = connected();
         ASSERT_TRUE(left.client.write_all(bytes_of("head|body")));
         EXPECT_EQ(weft::relay(left.server, right.client, 0).bytes(), 0u);
-        const relayed r = weft::relay(left.server, right.client, 5);
+        const relay_result r = weft::relay(left.server, right.client, 5);
         EXPECT_TRUE(r);
         EXPECT_EQ(r.bytes(), 5u);
         std::string s(9, 0);
@@ -147,7 +147,7 @@ TEST_P(a_relay, loses_nothing_when_it_ends_early) {
             const std::string text = relay_text(16 << 20);  // more than they hold
             fiber writer([&] { static_cast<void>(left.client.write_all(bytes_of(text))); });
             if (!stops) left.server.set_options({.read_timeout = 500ms});
-            relayed r;
+            relay_result r;
             fiber passer([&] { r = weft::relay(left.server, right.client); });
             if (stops) {
                 until_nothing_comes(right.server.native_handle());
@@ -193,7 +193,7 @@ TEST_P(a_relay, reports_why_it_ended) {
             connection left = connected();
             connection right = connected();
             right.server.abort();
-            relayed r;
+            relay_result r;
             for (int i = 0; i < 3 && !r.error(); ++i) {
                 ASSERT_TRUE(left.client.write_all(bytes_of("lost")));
                 r = weft::relay(left.server, right.client, 4);
@@ -242,7 +242,7 @@ TEST_P(a_relay, lets_others_run_and_leaves_no_descriptor) {
         });
         std::atomic<bool> over = false;
         fiber reader([&] { EXPECT_TRUE(all_of(right.server) == text); });
-        auto pass = [&]() -> weft::task<relayed> {
+        auto pass = [&]() -> weft::task<relay_result> {
             co_return co_await weft::async_relay(left.server, right.client);
         };
         fiber passer([&] {
@@ -258,8 +258,8 @@ TEST_P(a_relay, lets_others_run_and_leaves_no_descriptor) {
     });
 }
 
-TEST(relayed, moves_its_rest_out_where_it_is_not_needed_any_more) {
-    relayed r(2, std::vector<std::byte>(100), std::make_error_code(std::errc::broken_pipe));
+TEST(relay_result, moves_its_rest_out_where_it_is_not_needed_any_more) {
+    relay_result r(2, std::vector<std::byte>(100), std::make_error_code(std::errc::broken_pipe));
     const std::byte* const at = r.rest().data();
     const std::vector<std::byte> rest = std::move(r).rest();
     EXPECT_EQ(rest.size(), 100u);

@@ -44,13 +44,13 @@ void tell(weft::tcp_stream& s) {
 }
 
 // Reads, and notes of each look after a wake whether its fiber's own stack was left for it.
-class noting_read : public weft::detail::read_transfer {
+class noting_read : public weft::detail::read_transfer_operation {
 public:
     noting_read(weft::detail::stream_core& c, std::span<std::byte> into, std::string& looks)
-        : read_transfer(c, into), looks_(&looks) {}
+        : read_transfer_operation(c, into), looks_(&looks) {}
     bool again(weft::waiter& w) noexcept {
         *looks_ += fiber_core::current()->runs_here() ? 'f' : 'l';
-        return read_transfer::again(w);
+        return read_transfer_operation::again(w);
     }
 
 private:
@@ -352,7 +352,7 @@ TEST_P(a_transfer, that_ended_early_for_want_of_room_is_followed_by_any_other_in
             EXPECT_TRUE(through.client.write_all(bytes_of(more)));
             EXPECT_TRUE(through.client.shutdown(weft::direction::write));
         });
-        const weft::relayed r = weft::relay(through.server, s);
+        const weft::relay_result r = weft::relay(through.server, s);
         EXPECT_FALSE(r.error()) << r.error().message();
         source.join();
     };
@@ -403,9 +403,9 @@ TEST_P(a_transfer, of_a_plain_thread_waits_as_one_of_a_fiber) {
 }
 
 TEST(the_size_of_a_transfer, is_small) {
-    EXPECT_LE(sizeof(weft::detail::read_transfer), 48u);
-    EXPECT_LE(sizeof(weft::detail::write_all_transfer), 48u);
-    EXPECT_LE(sizeof(weft::detail::operation_awaiter<weft::detail::read_transfer>), 16u);
+    EXPECT_LE(sizeof(weft::detail::read_transfer_operation), 48u);
+    EXPECT_LE(sizeof(weft::detail::write_all_transfer_operation), 48u);
+    EXPECT_LE(sizeof(weft::detail::operation_awaiter<weft::detail::read_transfer_operation>), 16u);
 }
 
 // It waits with a block of the cache while it waits, and only then; a frame that awaits in several
@@ -441,11 +441,11 @@ TEST_P(a_transfer, reports_that_there_is_no_memory_to_wait_with) {
     run([] {
         open_stream s(connected().server);
         std::array<std::byte, 8> b;
-        weft::detail::read_transfer read(s.inside(), b);
+        weft::detail::read_transfer_operation read(s.inside(), b);
         read.lacks_memory();
         EXPECT_EQ(read.take(nullptr, weft::wait_status::woken).error(),
                   std::errc::not_enough_memory);
-        weft::detail::write_all_transfer write(s.inside(), b);
+        weft::detail::write_all_transfer_operation write(s.inside(), b);
         write.lacks_memory();
         EXPECT_EQ(write.take(nullptr, weft::wait_status::woken).error(),
                   std::errc::not_enough_memory);

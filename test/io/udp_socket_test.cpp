@@ -37,7 +37,7 @@ TEST_P(udp, reports_the_sender_of_a_datagram) {
         udp_socket b = any_udp();
         ASSERT_TRUE(a.send_to(bytes_of("ping"), b.local_endpoint()));
         std::string s(100, 0);
-        const weft::datagram d = b.recv_from(room(s)).value();
+        const weft::recv_from_result d = b.recv_from(room(s)).value();
         EXPECT_EQ(s.substr(0, d.bytes), "ping");
         EXPECT_EQ(d.from, a.local_endpoint());
         EXPECT_FALSE(d.is_truncated());
@@ -133,7 +133,7 @@ TEST_P(udp, reports_how_much_did_not_fit) {
             });
             if (!waits) sender.join();
             std::string s(4, 0);
-            const weft::datagram d = b.recv_from(room(s)).value();
+            const weft::recv_from_result d = b.recv_from(room(s)).value();
             EXPECT_EQ(d.bytes, 4u);
             EXPECT_EQ(d.truncated_bytes, 6u);
             EXPECT_TRUE(d.is_truncated());
@@ -209,7 +209,7 @@ TEST_P(udp, serves_tasks_as_it_serves_fibers) {
         };
         auto answer = [&]() -> weft::task<std::string> {
             std::string s(100, 0);
-            const weft::datagram d = (co_await b.async_recv_from(room(s))).value();
+            const weft::recv_from_result d = (co_await b.async_recv_from(room(s))).value();
             EXPECT_TRUE(co_await b.async_send_to(bytes_of("answer"), d.from));
             co_return s.substr(0, d.bytes);
         };
@@ -228,7 +228,7 @@ TEST_P(udp, serves_plain_threads) {
     });
     std::thread far([&] {
         std::string s(100, 0);
-        const weft::datagram d = b.recv_from(room(s)).value();
+        const weft::recv_from_result d = b.recv_from(room(s)).value();
         EXPECT_TRUE(b.send_to(std::as_bytes(std::span(s).first(d.bytes)), d.from));
     });
     a.set_recv_timeout(10s);

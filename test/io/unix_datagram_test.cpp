@@ -32,7 +32,7 @@ TEST_P(local_datagram, arrives_whole_with_its_sender) {
         ASSERT_TRUE(a.send_to(bytes_of(""), own_name("b")));
         ASSERT_TRUE(a.send_to(bytes_of("three"), own_name("b")));
         std::string s(100, 0);
-        const weft::datagram d = b.recv_from(room(s)).value();
+        const weft::recv_from_result d = b.recv_from(room(s)).value();
         EXPECT_EQ(s.substr(0, d.bytes), "one");
         EXPECT_EQ(d.from, own_name("a"));
         EXPECT_EQ(next_of(b), "");
@@ -46,7 +46,7 @@ TEST_P(local_datagram, reports_how_much_did_not_fit) {
         ASSERT_TRUE(a.send(bytes_of("0123456789")));
         ASSERT_TRUE(a.send(bytes_of("next")));
         std::string s(4, 0);
-        const weft::received r = b.recv(room(s)).value();
+        const weft::recv_result r = b.recv(room(s)).value();
         EXPECT_EQ(r.bytes, 4u);
         EXPECT_EQ(r.truncated_bytes, 6u);
         EXPECT_EQ(next_of(b), "next");
@@ -59,7 +59,7 @@ TEST_P(local_datagram, from_an_unnamed_socket_has_no_sender) {
         unix_datagram named = unix_datagram::bind(own_name("a")).value();
         unix_datagram nameless = unix_datagram::connect(own_name("b")).value();
         std::string s(10, 0);
-        weft::incoming place = {.into = room(s)};
+        weft::incoming_datagram place = {.into = room(s)};
         ASSERT_TRUE(named.send_to(bytes_of("x"), own_name("b")));
         ASSERT_EQ(b.recv_many({&place, 1}).value(), 1u);
         EXPECT_EQ(place.from, own_name("a"));
@@ -93,9 +93,9 @@ TEST_P(local_datagram, batches_are_whole_and_in_order) {
         auto [a, b] = unix_datagram::pair().value();
         std::string text(95, 'x');
         for (std::size_t i = 0; i != text.size(); ++i) text[i] = static_cast<char>(i);
-        const std::array<weft::outgoing, 2> all = {
+        const std::array<weft::outgoing_datagram, 2> all = {
             {{.bytes = bytes_of("first")}, {.bytes = bytes_of(text), .segment = 10}}};
-        weft::sent_many sent;
+        weft::send_many_result sent;
         fiber sender([&, &s = a] { sent = s.send_many(all); });
         EXPECT_EQ(next_of(b), "first");
         std::string got;

@@ -66,7 +66,7 @@ TEST_P(seqpacket, reports_what_did_not_fit_and_sends_no_empty_message) {
         ASSERT_TRUE(a.send(bytes_of("0123456789")));
         ASSERT_TRUE(a.send(bytes_of("next")));
         std::string s(4, 0);
-        const weft::received r = b.recv(room(s)).value();
+        const weft::recv_result r = b.recv(room(s)).value();
         EXPECT_EQ(r.bytes, 4u);
         EXPECT_EQ(r.truncated_bytes, 6u);
         EXPECT_EQ(next_of(b), "next");

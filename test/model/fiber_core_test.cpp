@@ -197,7 +197,7 @@ report release_beside(party_to_it p, const model::options& how) {
             run.thread("runs", [&] { on.run([&] { return ran; }); });
             run.thread("has", [&] {
                 if (p.joins) {
-                    weft::detail::join_operation end(*f);
+                    weft::detail::fiber_end_operation end(*f);
                     if (!end.ready())
                         static_cast<void>(
                             waits.wait([&](weft::waiter& w) { return end.start(w); }, p.fate));

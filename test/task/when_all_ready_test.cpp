@@ -15,8 +15,8 @@ namespace {
 
 using namespace on_loop;
 using weft::stop_reason;
-using weft::task_outcome;
 using weft::when_all_ready;
+using weft::when_all_ready_result;
 
 task<int> stopped_by_itself() {
     throw weft::stopped{stop_reason::deadline};
@@ -76,7 +76,7 @@ TEST(when_all_ready, waits_when_stopped_and_keeps_the_completed_values) {
     static int living = 0;
     struct parent {
         // The limit is set within the loop: its clock is not the thread's.
-        static task<weft::result<std::vector<task_outcome<int>>>> all() {
+        static task<weft::result<std::vector<when_all_ready_result<int>>>> all() {
             std::vector<task<int>> tasks;
             tasks.push_back(number_in(1ms, 1));
             tasks.push_back(hold_for_an_hour(living));

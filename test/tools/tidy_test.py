@@ -335,6 +335,14 @@ class Tidy(unittest.TestCase):
                      "weft/top/top.hpp:3: closed() is a bare participle",
                      "weft/top/top.hpp:6: owned_by_caller() is a bare participle")
 
+    def test_an_awaitable_that_is_not_called_an_operation_is_refused(self):
+        text = ("#pragma once\nstruct top {\n    struct wait_operation {};\n    struct waiting {};\n"
+                "    wait_operation async_wait();\n    [[nodiscard]] waiting async_get();\n"
+                "    auto async_put();  // waiting async_take()\n"
+                "    void f() {\n        if (true) async_wait();\n    }\n};\n")
+        self.refuses({"weft/top/top.hpp": text},
+                     "weft/top/top.hpp:6: async_get returns waiting")
+
     def test_an_umbrella_that_lacks_a_header_or_has_one_too_many_is_refused(self):
         self.refuses({**self.INSIDE, "weft/weft.hpp": '#include "weft/top/top.hpp"\n'
                       '#include "weft/top/detail/part.hpp"\n'},

@@ -93,19 +93,19 @@ void fiber_core::detach() noexcept {
 
 void fiber_core::set_name(std::string_view name) { detail::set_name(*own(), name); }
 
-bool join_operation::ready() const noexcept { return fiber_->has_ended(); }
+bool fiber_end_operation::ready() const noexcept { return fiber_->has_ended(); }
 
-bool join_operation::start(waiter& w) noexcept {
+bool fiber_end_operation::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the end of a fiber", static_cast<const flow*>(fiber_), this, [](waiter& me) noexcept {
-        auto& self = me.operation<join_operation>();
+        auto& self = me.operation<fiber_end_operation>();
         self.fiber_->joiners.cancel(self.node_);
     });
     if (!fiber_->is_at(current_executor())) w.mark_external();
     return fiber_->joiners.enlist(node_);
 }
 
-void join_operation::take(const waiter* w, wait_status how) const {
+void fiber_end_operation::take(const waiter* w, wait_status how) const {
     if (how == wait_status::stopped) throw_stopped(w->reason());
 }
 
@@ -169,17 +169,19 @@ detail::fiber_core& fiber::begun(std::source_location caller) {
     return c;
 }
 
-join_outcome fiber::join(std::source_location caller) {
-    await(detail::join_operation(begun(caller)), caller);
+join_result fiber::join(std::source_location caller) {
+    await(detail::fiber_end_operation(begun(caller)), caller);
     return outcome(caller);
 }
 
-fiber::joining fiber::async_join(std::source_location caller) { return joining(*this, caller); }
+fiber::join_operation fiber::async_join(std::source_location caller) {
+    return join_operation(*this, caller);
+}
 
-join_outcome fiber::outcome(std::source_location caller) {
+join_result fiber::outcome(std::source_location caller) {
     detail::fiber_core* c = std::exchange(core_, nullptr);
     if (c == nullptr) fail("a fiber is joined twice", {}, caller);
-    const join_outcome how(c->stopped_by);
+    const join_result how(c->stopped_by);
     const std::exception_ptr error = std::exchange(c->error(), nullptr);
     c->release();
     if (error) std::rethrow_exception(error);
@@ -203,7 +205,7 @@ void fiber::end() noexcept {
         c.request_stop(stop_reason::user);
         if (&c != detail::fiber_core::current()) {
             const shield from_our_own_stop;
-            await(detail::join_operation(c));
+            await(detail::fiber_end_operation(c));
         }
     }
     core_ = nullptr;

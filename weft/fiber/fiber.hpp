@@ -68,9 +68,9 @@ struct fiber_options {
 };
 
 // How a joined fiber ended.
-class join_outcome {
+class join_result {
 public:
-    explicit join_outcome(stop_reason r) noexcept : reason_(r) {}
+    explicit join_result(stop_reason r) noexcept : reason_(r) {}
     // Whether a stop ended it: weft::stopped left its function.
     bool is_stopped() const noexcept { return reason_ != stop_reason::none; }
     stop_reason reason() const noexcept { return reason_; }
@@ -129,10 +129,10 @@ public:
 
     // Waits for its end; suspends a fiber, blocks a thread. Throws the exception that left its
     // function.
-    join_outcome join(std::source_location caller = std::source_location::current());
+    join_result join(std::source_location caller = std::source_location::current());
     // The same for co_await. The fiber object must not be moved meanwhile.
-    class joining;
-    joining async_join(std::source_location caller = std::source_location::current());
+    class join_operation;
+    join_operation async_join(std::source_location caller = std::source_location::current());
 
     // The fiber continues without this object; its executor keeps it.
     void detach(std::source_location caller = std::source_location::current());
@@ -161,7 +161,7 @@ public:
 protected:
     detail::fiber_core& begun(std::source_location caller);  // starts it if needed, for a join
     // Of a fiber that has ended; the object is empty afterwards.
-    join_outcome outcome(std::source_location caller);
+    join_result outcome(std::source_location caller);
 
 private:
     friend detail::fiber_core* detail::core_taken_from(fiber& f) noexcept;
@@ -186,17 +186,17 @@ private:
     detail::fiber_core* core_ = nullptr;
 };
 
-class [[nodiscard]] fiber::joining : public detail::join_operation {
+class [[nodiscard]] fiber::join_operation : public detail::fiber_end_operation {
 public:
-    join_outcome take(const waiter* w, wait_status how) {
-        join_operation::take(w, how);
+    join_result take(const waiter* w, wait_status how) {
+        fiber_end_operation::take(w, how);
         return fiber_->outcome(caller_);
     }
 
 protected:
     friend fiber;
-    joining(fiber& f, std::source_location caller)
-        : join_operation(f.begun(caller)), fiber_(&f), caller_(caller) {}
+    join_operation(fiber& f, std::source_location caller)
+        : fiber_end_operation(f.begun(caller)), fiber_(&f), caller_(caller) {}
 
 private:
     fiber* fiber_;

@@ -52,23 +52,23 @@ public:
     }
 
     // The same for co_await.
-    class [[nodiscard]] getting : public detail::join_operation {
+    class [[nodiscard]] get_operation : public detail::fiber_end_operation {
     public:
         T take(const waiter* w, wait_status how) {
-            join_operation::take(w, how);
+            fiber_end_operation::take(w, how);
             return handle_->result(caller_);
         }
 
     private:
         friend fiber_handle;
-        getting(fiber_handle& h, std::source_location caller) noexcept
-            : join_operation(*h.core_), handle_(&h), caller_(caller) {}
+        get_operation(fiber_handle& h, std::source_location caller) noexcept
+            : fiber_end_operation(*h.core_), handle_(&h), caller_(caller) {}
         fiber_handle* handle_;
         std::source_location caller_;  // of the call, for messages
     };
-    getting async_get(std::source_location caller = std::source_location::current()) {
+    get_operation async_get(std::source_location caller = std::source_location::current()) {
         if (core_ == nullptr) fail("the result of a fiber_handle that has no fiber", {}, caller);
-        return getting(*this, caller);
+        return get_operation(*this, caller);
     }
 
     bool done() const noexcept { return core_ == nullptr || core_->has_ended(); }

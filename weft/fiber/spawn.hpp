@@ -86,9 +86,9 @@ public:
     }
 
     // The same for co_await. The handle must not be moved meanwhile.
-    class getting;
-    getting async_get(std::source_location caller = std::source_location::current()) {
-        return getting(*this, caller);
+    class get_operation;
+    get_operation async_get(std::source_location caller = std::source_location::current()) {
+        return get_operation(*this, caller);
     }
 
 private:
@@ -98,7 +98,7 @@ private:
     join_handle(fiber f, detail::returned_place<T> value) noexcept
         : fiber(std::move(f)), value_(std::move(value)) {}
 
-    T finished(join_outcome how) {
+    T finished(join_result how) {
         if (how.is_stopped()) detail::throw_stopped(how.reason());
         return value_->take();
     }
@@ -107,13 +107,16 @@ private:
 };
 
 template <class T>
-class [[nodiscard]] join_handle<T>::getting : public fiber::joining {
+class [[nodiscard]] join_handle<T>::get_operation : public fiber::join_operation {
 public:
-    T take(const waiter* w, wait_status how) { return handle_->finished(joining::take(w, how)); }
+    T take(const waiter* w, wait_status how) {
+        return handle_->finished(join_operation::take(w, how));
+    }
 
 private:
     friend join_handle;
-    getting(join_handle& h, std::source_location caller) : joining(h, caller), handle_(&h) {}
+    get_operation(join_handle& h, std::source_location caller)
+        : join_operation(h, caller), handle_(&h) {}
     join_handle* handle_;
 };
 

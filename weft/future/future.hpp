@@ -116,18 +116,19 @@ public:
     }
 
     // The operations of these waits, for co_await; co_await of the future itself is async_get().
-    detail::future_get<T> async_get(std::source_location caller = std::source_location::current()) {
-        return detail::future_get<T>(core_, checked(caller));
+    detail::future_get_operation<T> async_get(
+        std::source_location caller = std::source_location::current()) {
+        return detail::future_get_operation<T>(core_, checked(caller));
     }
-    detail::future_result<T> async_get_result(
+    detail::future_get_result_operation<T> async_get_result(
         std::source_location caller = std::source_location::current())
         requires(!std::is_reference_v<T>)
     {
-        return detail::future_result<T>(core_, checked(caller));
+        return detail::future_get_result_operation<T>(core_, checked(caller));
     }
-    detail::future_wait async_wait(time_limit limit = {},
-                                   std::source_location caller = std::source_location::current()) {
-        return detail::future_wait(checked(caller), limit);
+    detail::future_wait_operation async_wait(
+        time_limit limit = {}, std::source_location caller = std::source_location::current()) {
+        return detail::future_wait_operation(checked(caller), limit);
     }
     auto operator co_await() { return detail::operation_holder(async_get(unknown_caller)); }
 

@@ -38,10 +38,10 @@ void shared_part::notify_all() noexcept {
     while (runnable* n = notified.pop_front()) static_cast<follow_part*>(n)->post_turn();
 }
 
-bool shared_wait::start(waiter& w) noexcept {
+bool shared_wait_operation::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("a shared future", core_, this, [](waiter& gone) noexcept {
-        auto& self = gone.operation<shared_wait>();
+        auto& self = gone.operation<shared_wait_operation>();
         self.part_->queue.cancel(self.node_);
     });
     w.mark_external();

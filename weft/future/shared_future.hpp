@@ -85,14 +85,14 @@ template <class T>
 using shared_reference = std::add_lvalue_reference_t<std::add_const_t<T>>;
 
 // Waits for a shared outcome, and returns a reference to it.
-class [[nodiscard]] shared_wait {
+class [[nodiscard]] shared_wait_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    shared_wait(future_core& c, shared_part& p, time_limit limit) noexcept
+    shared_wait_operation(future_core& c, shared_part& p, time_limit limit) noexcept
         : core_(&c), part_(&p), limit_(limit) {}
-    shared_wait(shared_wait&& other) noexcept  // before it is awaited
-        : shared_wait(*other.core_, *other.part_, other.limit_) {}
+    shared_wait_operation(shared_wait_operation&& other) noexcept  // before it is awaited
+        : shared_wait_operation(*other.core_, *other.part_, other.limit_) {}
 
     bool ready() const noexcept { return core_->word.is_done(); }
     bool start(waiter& w) noexcept;
@@ -112,11 +112,11 @@ private:
 };
 
 template <class T>
-class [[nodiscard]] shared_get : public shared_wait {
+class [[nodiscard]] shared_get_operation : public shared_wait_operation {
 public:
-    using shared_wait::shared_wait;
+    using shared_wait_operation::shared_wait_operation;
     shared_reference<T> take(const waiter* w, wait_status how) {
-        shared_wait::take(w, how);
+        shared_wait_operation::take(w, how);
         if (!core_->has_value()) core_->throw_failure();
         if constexpr (!std::is_void_v<T>) return seen<T>(value_of<T>(*core_));
     }
@@ -202,16 +202,16 @@ public:
                   std::source_location caller = std::source_location::current()) const {
         return await(async_wait(d, caller), caller);
     }
-    detail::shared_get<T> async_get(
+    detail::shared_get_operation<T> async_get(
         std::source_location caller = std::source_location::current()) const {
         core& c = checked(caller);
-        return detail::shared_get<T>(c, detail::shared_part::of<T>(c), {});
+        return detail::shared_get_operation<T>(c, detail::shared_part::of<T>(c), {});
     }
-    detail::shared_wait async_wait(
+    detail::shared_wait_operation async_wait(
         time_limit limit = {},
         std::source_location caller = std::source_location::current()) const {
         core& c = checked(caller);
-        return detail::shared_wait(c, detail::shared_part::of<T>(c), limit);
+        return detail::shared_wait_operation(c, detail::shared_part::of<T>(c), limit);
     }
     auto operator co_await() const { return detail::operation_holder(async_get(unknown_caller)); }
 

@@ -72,11 +72,11 @@ class connect_by_name::race {
             return socket(w, how);
         }
     };
-    using look_up = part<resolver::resolving>;
+    using look_up = part<resolver::resolve_operation>;
     using attempt = part<attempt_operation>;
 
 public:
-    race(waiter& w, resolver::resolving asked, duration delay)
+    race(waiter& w, resolver::resolve_operation asked, duration delay)
         : waiter_(w),
           home_(w.of != nullptr ? *w.of->home : home_of_nobody()),
           delay_(delay),

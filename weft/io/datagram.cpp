@@ -28,34 +28,35 @@ bool datagram_operation::ready() noexcept {
     return io_operation::ready();
 }
 
-result<received> datagram_operation::taken(const waiter* w, wait_status how) const noexcept {
+result<recv_result> datagram_operation::taken(const waiter* w, wait_status how) const noexcept {
     const transfer_result t = outcome(w, how);
     if (!t) return failure(t.error());
     const std::size_t bytes = std::min(t.bytes(), part_.iov_len);
-    return received{bytes, t.bytes() - bytes};
+    return recv_result{bytes, t.bytes() - bytes};
 }
 
-result<void> datagram_send::take(const waiter* w, wait_status how) const noexcept {
+result<void> datagram_send_operation::take(const waiter* w, wait_status how) const noexcept {
     if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
     return {};
 }
 
-result<datagram> datagram_recv_from::take(const waiter* w, wait_status how) const noexcept {
-    const result<received> r = taken(w, how);
+result<recv_from_result> datagram_recv_from_operation::take(const waiter* w,
+                                                            wait_status how) const noexcept {
+    const result<recv_result> r = taken(w, how);
     if (!r) return failure(r.error());
-    datagram d{*r, other_};
+    recv_from_result d{*r, other_};
     d.from.resize(std::min(name_bytes(), endpoint::capacity));
     return d;
 }
 
 // With no datagrams there is nothing to wait for.
-bool datagram_recv_many::ready() noexcept {
+bool datagram_recv_many_operation::ready() noexcept {
     if (batch_.all.empty() && request_.of.is_open()) return found_nothing_to_do();
     request_.data = &batch_;
     return io_operation::ready();
 }
 
-bool datagram_send_many::ready() noexcept {
+bool datagram_send_many_operation::ready() noexcept {
     if (batch_.left.empty() && request_.of.is_open()) return found_nothing_to_do();
     request_.data = &batch_;
     return io_operation::ready();

@@ -4,7 +4,7 @@
 // Design: an operation ends with the first system call that succeeds, so callers may send and
 // receive concurrently.
 //
-// Limits: what did not fit into the buffer is lost and counted (received::truncated_bytes). The
+// Limits: what did not fit into the buffer is lost and counted (recv_result::truncated_bytes). The
 // operation uses its buffer until it has ended. The destructor closes the socket.
 //
 //   void answer(weft::datagram_socket& s, std::span<std::byte> room) {
@@ -30,13 +30,14 @@
 namespace weft {
 
 // Result of a receive: the first `bytes` bytes of the buffer are filled.
-struct received {
+struct recv_result {
     std::size_t bytes = 0;
     std::size_t truncated_bytes = 0;  // by how many bytes the datagram was longer than the buffer
 
     bool is_truncated() const noexcept { return truncated_bytes != 0; }
 };
-struct datagram : received {
+// The same, and the address that the datagram is from.
+struct recv_from_result : recv_result {
     endpoint from;
 };
 
@@ -51,7 +52,7 @@ protected:
     datagram_operation(const descriptor_ref& of, io_request::kind what, std::span<std::byte> part,
                        duration timeout, const char* waits_for) noexcept;
 
-    result<received> taken(const waiter* w, wait_status how) const noexcept;
+    result<recv_result> taken(const waiter* w, wait_status how) const noexcept;
     ::socklen_t name_bytes() const noexcept { return message_.msg_namelen; }
 
     bool named_ = false;  // the message has the address of the other end
@@ -62,43 +63,47 @@ private:
     ::msghdr message_{};
 };
 
-class datagram_send final : public datagram_operation {
+class datagram_send_operation final : public datagram_operation {
 public:
-    datagram_send(const descriptor_ref& of, io_request::kind by, std::span<const std::byte> from,
-                  duration timeout) noexcept
+    datagram_send_operation(const descriptor_ref& of, io_request::kind by,
+                            std::span<const std::byte> from, duration timeout) noexcept
         : datagram_operation(of, by, {const_cast<std::byte*>(from.data()), from.size()}, timeout,
                              "room for a datagram") {}
-    datagram_send(const descriptor_ref& of, io_request::kind by, std::span<const std::byte> from,
-                  duration timeout, const endpoint& to) noexcept
-        : datagram_send(of, by, from, timeout) {
+    datagram_send_operation(const descriptor_ref& of, io_request::kind by,
+                            std::span<const std::byte> from, duration timeout,
+                            const endpoint& to) noexcept
+        : datagram_send_operation(of, by, from, timeout) {
         named_ = true;
         other_ = to;
     }
     result<void> take(const waiter* w, wait_status how) const noexcept;
 };
 
-class datagram_recv final : public datagram_operation {
+class datagram_recv_operation final : public datagram_operation {
 public:
-    datagram_recv(const descriptor_ref& of, std::span<std::byte> into, duration timeout) noexcept
+    datagram_recv_operation(const descriptor_ref& of, std::span<std::byte> into,
+                            duration timeout) noexcept
         : datagram_operation(of, io_request::receive_message, into, timeout, "a datagram") {}
-    result<received> take(const waiter* w, wait_status how) const noexcept { return taken(w, how); }
+    result<recv_result> take(const waiter* w, wait_status how) const noexcept {
+        return taken(w, how);
+    }
 };
 
-class datagram_recv_from final : public datagram_operation {
+class datagram_recv_from_operation final : public datagram_operation {
 public:
-    datagram_recv_from(const descriptor_ref& of, std::span<std::byte> into,
-                       duration timeout) noexcept
+    datagram_recv_from_operation(const descriptor_ref& of, std::span<std::byte> into,
+                                 duration timeout) noexcept
         : datagram_operation(of, io_request::receive_message, into, timeout, "a datagram") {
         named_ = true;
     }
-    result<datagram> take(const waiter* w, wait_status how) const noexcept;
+    result<recv_from_result> take(const waiter* w, wait_status how) const noexcept;
 };
 
 // Receives the datagrams that have arrived, at least one.
-class datagram_recv_many final : public io_operation {
+class datagram_recv_many_operation final : public io_operation {
 public:
-    datagram_recv_many(const descriptor_ref& of, std::span<incoming> into, bool with_details,
-                       duration timeout) noexcept
+    datagram_recv_many_operation(const descriptor_ref& of, std::span<incoming_datagram> into,
+                                 bool with_details, duration timeout) noexcept
         : io_operation(io_request::receive_many, true, of, nullptr, 0, 1, timeout, "datagrams"),
           batch_{into, with_details} {}
     bool ready() noexcept;
@@ -111,24 +116,24 @@ private:
 };
 
 // Sends all of them, or those before the first error.
-class datagram_send_many final : public io_operation {
+class datagram_send_many_operation final : public io_operation {
 public:
-    datagram_send_many(const descriptor_ref& of, std::span<const outgoing> from, bool cut_here,
-                       duration timeout) noexcept
+    datagram_send_many_operation(const descriptor_ref& of, std::span<const outgoing_datagram> from,
+                                 bool cut_here, duration timeout) noexcept
         : io_operation(io_request::send_many, false, of, nullptr, 0, 1, timeout,
                        "room for datagrams"),
           batch_{from, 0, cut_here} {
         enough_ = look;
     }
     bool ready() noexcept;
-    sent_many take(const waiter* w, wait_status how) const noexcept {
+    send_many_result take(const waiter* w, wait_status how) const noexcept {
         const transfer_result t = outcome(w, how);
         return {t.bytes(), t.error(), batch_.cut_here};
     }
 
 private:
     static bool look(io_operation& op, std::size_t) noexcept {
-        return static_cast<datagram_send_many&>(op).batch_.left.empty();
+        return static_cast<datagram_send_many_operation&>(op).batch_.left.empty();
     }
 
     send_batch batch_;
@@ -144,28 +149,31 @@ public:
     explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
 
     // To the peer; destination_address_required if there is none, message_size if it is too long.
-    [[nodiscard]] detail::datagram_send async_send(std::span<const std::byte> from) noexcept {
+    [[nodiscard]] detail::datagram_send_operation async_send(
+        std::span<const std::byte> from) noexcept {
         return {owned_.ref(), sends_by_, from, send_timeout_};
     }
-    [[nodiscard]] detail::datagram_send async_send_to(std::span<const std::byte> from,
-                                                      const endpoint& to) noexcept {
+    [[nodiscard]] detail::datagram_send_operation async_send_to(std::span<const std::byte> from,
+                                                                const endpoint& to) noexcept {
         return {owned_.ref(), sends_by_, from, send_timeout_, to};
     }
-    [[nodiscard]] detail::datagram_recv async_recv(std::span<std::byte> into) noexcept {
+    [[nodiscard]] detail::datagram_recv_operation async_recv(std::span<std::byte> into) noexcept {
         return {owned_.ref(), into, recv_timeout_};
     }
-    [[nodiscard]] detail::datagram_recv_from async_recv_from(std::span<std::byte> into) noexcept {
+    [[nodiscard]] detail::datagram_recv_from_operation async_recv_from(
+        std::span<std::byte> into) noexcept {
         return {owned_.ref(), into, recv_timeout_};
     }
 
     // Many in one system call, at most 32. Waits for at least one, and then takes what has arrived.
-    [[nodiscard]] detail::datagram_recv_many async_recv_many(std::span<incoming> into) noexcept {
+    [[nodiscard]] detail::datagram_recv_many_operation async_recv_many(
+        std::span<incoming_datagram> into) noexcept {
         return {owned_.ref(), into, with_details_, recv_timeout_};
     }
     // Sends all of them, in as few system calls as it takes. The first error ends it; the result
     // has how many were sent before, and the error of the next one.
-    [[nodiscard]] detail::datagram_send_many async_send_many(
-        std::span<const outgoing> from) noexcept {
+    [[nodiscard]] detail::datagram_send_many_operation async_send_many(
+        std::span<const outgoing_datagram> from) noexcept {
         return {owned_.ref(), from, cuts_here_, send_timeout_};
     }
 
@@ -179,23 +187,23 @@ public:
         auto op = async_send_to(from, to);
         return detail::block_for(op, caller);
     }
-    result<received> recv(std::span<std::byte> into,
-                          std::source_location caller = std::source_location::current()) {
+    result<recv_result> recv(std::span<std::byte> into,
+                             std::source_location caller = std::source_location::current()) {
         auto op = async_recv(into);
         return detail::block_for(op, caller);
     }
-    result<datagram> recv_from(std::span<std::byte> into,
-                               std::source_location caller = std::source_location::current()) {
+    result<recv_from_result> recv_from(
+        std::span<std::byte> into, std::source_location caller = std::source_location::current()) {
         auto op = async_recv_from(into);
         return detail::block_for(op, caller);
     }
-    result<std::size_t> recv_many(std::span<incoming> into,
+    result<std::size_t> recv_many(std::span<incoming_datagram> into,
                                   std::source_location caller = std::source_location::current()) {
         auto op = async_recv_many(into);
         return detail::block_for(op, caller);
     }
-    sent_many send_many(std::span<const outgoing> from,
-                        std::source_location caller = std::source_location::current()) {
+    send_many_result send_many(std::span<const outgoing_datagram> from,
+                               std::source_location caller = std::source_location::current()) {
         auto op = async_send_many(from);
         return detail::block_for(op, caller);
     }

@@ -36,7 +36,7 @@ ip_address address_of(const ::in6_addr& a, unsigned index) noexcept {
     return ip_address::v6(bytes, IN6_IS_ADDR_LINKLOCAL(&a) ? index : 0);
 }
 
-void note(incoming& i, const ::cmsghdr& c) noexcept {
+void note(incoming_datagram& i, const ::cmsghdr& c) noexcept {
     if (c.cmsg_level == SOL_UDP && c.cmsg_type == UDP_GRO) {
         i.segment = static_cast<std::size_t>(value_of<int>(c));
     } else if (c.cmsg_level == IPPROTO_IP && c.cmsg_type == IP_PKTINFO) {
@@ -78,7 +78,7 @@ private:
     control* room_;
 };
 
-void add_details(control_writer& w, const outgoing& o) noexcept {
+void add_details(control_writer& w, const outgoing_datagram& o) noexcept {
     const bool v6 = o.to != nullptr ? o.to->family() == AF_INET6 : o.from.address.is_v6();
     if (!o.from.address.is_any() || o.from.interface_index != 0) {
         if (v6) {
@@ -100,7 +100,7 @@ void add_details(control_writer& w, const outgoing& o) noexcept {
 
 // How many bytes of a batch's first datagram go in one message: all, or what the system can cut, or
 // one segment.
-std::size_t piece_of(const outgoing& o, std::size_t offset, bool cut_here) noexcept {
+std::size_t piece_of(const outgoing_datagram& o, std::size_t offset, bool cut_here) noexcept {
     const std::size_t left = o.bytes.size() - offset;
     if (o.segment == 0 || left <= o.segment) return left;
     if (cut_here) return o.segment;
@@ -112,7 +112,7 @@ std::size_t piece_of(const outgoing& o, std::size_t offset, bool cut_here) noexc
 
 // One step for both: writing the messages, and finding out how far the system came.
 std::size_t step(send_batch& b) noexcept {
-    const outgoing& o = b.left.front();
+    const outgoing_datagram& o = b.left.front();
     const std::size_t piece = piece_of(o, b.offset, b.cut_here);
     b.offset += piece;
     if (b.offset >= o.bytes.size()) {
@@ -127,7 +127,7 @@ bool refuses_to_cut(int error) noexcept {
            error == EOPNOTSUPP;
 }
 
-std::int64_t receive_into(std::span<incoming> all, int number, int flags,
+std::int64_t receive_into(std::span<incoming_datagram> all, int number, int flags,
                           control* controls) noexcept {
     ::mmsghdr messages[most_of_a_batch];
     ::iovec parts[most_of_a_batch];
@@ -145,7 +145,7 @@ std::int64_t receive_into(std::span<incoming> all, int number, int flags,
     if (n < 0) return -errno;
     for (std::size_t i = 0; i != static_cast<std::size_t>(n); ++i) {
         ::msghdr& m = messages[i].msg_hdr;
-        incoming& one = all[i];
+        incoming_datagram& one = all[i];
         one.bytes = std::min<std::size_t>(messages[i].msg_len, one.into.size());
         one.truncated_bytes = messages[i].msg_len - one.bytes;
         if (m.msg_namelen != 0)
@@ -180,7 +180,7 @@ std::int64_t send_batch::send(int number, int flags) noexcept {
         send_batch ahead = *this;
         unsigned count = 0;
         for (; count != most_of_a_batch && !ahead.left.empty(); ++count) {
-            const outgoing& o = ahead.left.front();
+            const outgoing_datagram& o = ahead.left.front();
             std::byte* const at = const_cast<std::byte*>(o.bytes.data()) + ahead.offset;
             ::msghdr& m = messages[count].msg_hdr;
             m = {};

@@ -7,7 +7,7 @@
 // Limits: the array and its buffers stay until the operation has ended. A receive takes 32
 // datagrams at most.
 //
-//   std::array<weft::incoming, 32> batch;
+//   std::array<weft::incoming_datagram, 32> batch;
 //   for (auto& i : batch) i.into = next_buffer();
 //   for (auto& i : std::span(batch).first(s.recv_many(batch).value())) use(i.from, i.text());
 #pragma once
@@ -31,7 +31,7 @@ struct local_end {
 };
 
 // Room for a datagram that arrives: the caller sets `into`, the receive sets the rest.
-struct incoming {
+struct incoming_datagram {
     std::span<std::byte> into;
     std::size_t bytes = 0;            // from the beginning of the buffer
     std::size_t truncated_bytes = 0;  // by how many bytes the datagram was longer than the buffer
@@ -50,7 +50,7 @@ struct incoming {
 };
 
 // A datagram to send.
-struct outgoing {
+struct outgoing_datagram {
     std::span<const std::byte> bytes;
     const endpoint* to = nullptr;  // null: to the peer
     // Several datagrams of this many bytes each; the last one has what is left. The system cuts
@@ -62,10 +62,10 @@ struct outgoing {
 
 // How many of a batch were sent. With an error: all before count() were sent, the error is of
 // the one at count(), and no later one was tried. A segmented one may have been sent in part.
-class [[nodiscard]] sent_many {
+class [[nodiscard]] send_many_result {
 public:
-    sent_many() noexcept = default;
-    sent_many(std::size_t count, std::error_code error, bool cut_here) noexcept
+    send_many_result() noexcept = default;
+    send_many_result(std::size_t count, std::error_code error, bool cut_here) noexcept
         : count_(count), error_(error), cut_here_(cut_here) {}
 
     explicit operator bool() const noexcept { return !error_; }
@@ -92,7 +92,7 @@ inline constexpr std::size_t most_datagrams_at_once = 32;
 
 // The caller's array in a receive.
 struct receive_batch {
-    std::span<incoming> all;
+    std::span<incoming_datagram> all;
     bool with_details = false;  // the socket asked for control messages
 
     // How many have arrived, or -errno. Does not wait.
@@ -101,7 +101,7 @@ struct receive_batch {
 
 // The rest of the caller's array in a send.
 struct send_batch {
-    std::span<const outgoing> left;
+    std::span<const outgoing_datagram> left;
     std::size_t offset = 0;  // bytes of the first one that were sent already, in segments
     bool cut_here = false;
 

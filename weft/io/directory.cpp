@@ -69,19 +69,19 @@ bool has_names(const std::byte* room, std::size_t bytes) noexcept {
 
 }  // namespace
 
-directory_open::~directory_open() {
+directory_open_operation::~directory_open_operation() {
     if (number_ >= 0) ::close(number_);
 }
 
-bool directory_open::ready() noexcept {
+bool directory_open_operation::ready() noexcept {
     if (is_c_string(path_)) return false;
     end(std::make_error_code(std::errc::invalid_argument));
     return true;
 }
 
-bool directory_open::start(waiter& w) noexcept {
+bool directory_open_operation::start(waiter& w) noexcept {
     run = [](blocking_job& j) noexcept {
-        auto& self = static_cast<directory_open&>(j);
+        auto& self = static_cast<directory_open_operation&>(j);
         do {
             self.number_ =
                 ::open(self.path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
@@ -91,7 +91,7 @@ bool directory_open::start(waiter& w) noexcept {
     return begin(w, "a directory to open");
 }
 
-result<directory> directory_open::take(const waiter* w, wait_status how) noexcept {
+result<directory> directory_open_operation::take(const waiter* w, wait_status how) noexcept {
     if (const std::error_code e = outcome(w, how)) return failure(e);
     std::error_code error;
     const descriptor_ref ref = descriptor_ref::adopt(number_, 0, error);
@@ -100,7 +100,7 @@ result<directory> directory_open::take(const waiter* w, wait_status how) noexcep
     return directory(descriptor(ref));
 }
 
-bool directory_read::ready() noexcept {
+bool directory_read_operation::ready() noexcept {
     if (!of_.is_open()) {
         end_without_one();
         return true;
@@ -111,17 +111,17 @@ bool directory_read::ready() noexcept {
     return true;
 }
 
-bool directory_read::start(waiter& w) noexcept {
-    run = [](blocking_job& j) noexcept { static_cast<directory_read&>(j).call(); };
+bool directory_read_operation::start(waiter& w) noexcept {
+    run = [](blocking_job& j) noexcept { static_cast<directory_read_operation&>(j).call(); };
     return begin(w, "the names in a directory");
 }
 
 // There is no open directory.
-void directory_read::end_without_one() noexcept {
+void directory_read_operation::end_without_one() noexcept {
     end(of_ ? make_error_code(errc::closed) : std::error_code(EBADF, std::system_category()));
 }
 
-void directory_read::call() noexcept {
+void directory_read_operation::call() noexcept {
     std::int64_t n;
     do {
         n = of_.call([&](int number) noexcept {
@@ -133,7 +133,8 @@ void directory_read::call() noexcept {
     end({});
 }
 
-result<std::vector<directory_entry>> directory_read::take(const waiter* w, wait_status how) const {
+result<std::vector<directory_entry>> directory_read_operation::take(const waiter* w,
+                                                                    wait_status how) const {
     if (const std::error_code e = outcome(w, how)) return failure(e);
     std::vector<directory_entry> all;
     for (std::size_t at = 0; at < bytes_;) {

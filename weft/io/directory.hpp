@@ -41,11 +41,11 @@ class directory;
 
 namespace detail {
 
-class directory_open final : public pooled_operation {
+class directory_open_operation final : public pooled_operation {
 public:
-    explicit directory_open(std::string path) noexcept : path_(std::move(path)) {}
-    directory_open(directory_open&&) noexcept = default;
-    ~directory_open();  // closes an fd that take() has not returned
+    explicit directory_open_operation(std::string path) noexcept : path_(std::move(path)) {}
+    directory_open_operation(directory_open_operation&&) noexcept = default;
+    ~directory_open_operation();  // closes an fd that take() has not returned
 
     bool ready() noexcept;
     bool start(waiter& w) noexcept;
@@ -56,9 +56,9 @@ private:
     int number_ = -1;
 };
 
-class directory_read final : public pooled_operation {
+class directory_read_operation final : public pooled_operation {
 public:
-    explicit directory_read(const descriptor_ref& of) noexcept : of_(of) {}
+    explicit directory_read_operation(const descriptor_ref& of) noexcept : of_(of) {}
 
     bool ready() noexcept;
     bool start(waiter& w) noexcept;
@@ -82,8 +82,8 @@ public:
     directory() noexcept = default;  // none
 
     // not_a_directory, no_such_file_or_directory, permission_denied, ...
-    [[nodiscard]] static detail::directory_open async_open(std::string path) noexcept {
-        return detail::directory_open(std::move(path));
+    [[nodiscard]] static detail::directory_open_operation async_open(std::string path) noexcept {
+        return detail::directory_open_operation(std::move(path));
     }
     static result<directory> open(std::string path,
                                   std::source_location caller = std::source_location::current()) {
@@ -94,8 +94,8 @@ public:
     explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
 
     // At least one entry; none: the end.
-    [[nodiscard]] detail::directory_read async_read() noexcept {
-        return detail::directory_read(owned_.ref());
+    [[nodiscard]] detail::directory_read_operation async_read() noexcept {
+        return detail::directory_read_operation(owned_.ref());
     }
     result<std::vector<directory_entry>> read(
         std::source_location caller = std::source_location::current()) {
@@ -110,7 +110,7 @@ public:
     int native_handle() const noexcept { return owned_.number(); }
 
 private:
-    friend class detail::directory_open;
+    friend class detail::directory_open_operation;
     explicit directory(detail::descriptor d) noexcept : owned_(std::move(d)) {}
 
     detail::descriptor owned_;

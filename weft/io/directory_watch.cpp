@@ -41,21 +41,22 @@ result<void> directory_watch::remove(int watch) noexcept {
                            [&](int number) noexcept { return ::inotify_rm_watch(number, watch); });
 }
 
-directory_watch::waiting::waiting(const detail::descriptor_ref& of, time_limit limit) noexcept
+directory_watch::wait_operation::wait_operation(const detail::descriptor_ref& of,
+                                                time_limit limit) noexcept
     : io_operation(detail::io_request::read, true, of, nullptr, room_bytes, 1, no_timeout,
                    "what happens to files") {
     set_limit(limit);
 }
 
-bool directory_watch::waiting::ready() noexcept {
+bool directory_watch::wait_operation::ready() noexcept {
     room_.reset(new (std::nothrow) std::byte[room_bytes]);
     if (room_ == nullptr) return progress(-ENOMEM);
     request_.data = room_.get();
     return io_operation::ready();
 }
 
-result<std::vector<file_event>> directory_watch::waiting::take(const waiter* w,
-                                                               wait_status how) const {
+result<std::vector<file_event>> directory_watch::wait_operation::take(const waiter* w,
+                                                                      wait_status how) const {
     const transfer_result t = outcome(w, how);
     if (!t) return failure(t.error());
     std::vector<file_event> all;
@@ -74,7 +75,7 @@ result<std::vector<file_event>> directory_watch::waiting::take(const waiter* w,
     return all;
 }
 
-directory_watch::waiting directory_watch::async_wait(time_limit limit) const noexcept {
+directory_watch::wait_operation directory_watch::async_wait(time_limit limit) const noexcept {
     return {owned_.ref(), limit};
 }
 

@@ -70,7 +70,7 @@ struct file_event {
 
 class directory_watch {
 public:
-    class waiting;
+    class wait_operation;
 
     directory_watch() noexcept = default;  // none
 
@@ -86,7 +86,7 @@ public:
     result<void> remove(int watch) noexcept;
 
     // The events that have happened; at least one.
-    [[nodiscard]] waiting async_wait(time_limit limit = {}) const noexcept;
+    [[nodiscard]] wait_operation async_wait(time_limit limit = {}) const noexcept;
     result<std::vector<file_event>> wait(
         time_limit limit = {}, std::source_location caller = std::source_location::current()) const;
 
@@ -100,9 +100,9 @@ private:
     detail::descriptor owned_;
 };
 
-class directory_watch::waiting final : public detail::io_operation {
+class directory_watch::wait_operation final : public detail::io_operation {
 public:
-    waiting(const detail::descriptor_ref& of, time_limit limit) noexcept;
+    wait_operation(const detail::descriptor_ref& of, time_limit limit) noexcept;
     bool ready() noexcept;
     result<std::vector<file_event>> take(const waiter* w, wait_status how) const;
 

@@ -33,22 +33,23 @@ detail::io_request fd_watch::request(fd_events events, std::error_code& error) c
     return r;
 }
 
-fd_watch::waiting::waiting(const fd_watch& of, fd_events events, time_limit limit) noexcept
+fd_watch::wait_operation::wait_operation(const fd_watch& of, fd_events events,
+                                         time_limit limit) noexcept
     : io_operation({}, 1, no_timeout, "a descriptor") {
     request_ = of.request(events, error_);
     set_limit(limit);
 }
 
-bool fd_watch::waiting::ready() noexcept { return error_ || io_operation::ready(); }
+bool fd_watch::wait_operation::ready() noexcept { return error_ || io_operation::ready(); }
 
-result<fd_events> fd_watch::waiting::take(const waiter* w, wait_status how) const noexcept {
+result<fd_events> fd_watch::wait_operation::take(const waiter* w, wait_status how) const noexcept {
     if (error_) return failure(error_);
     const transfer_result t = outcome(w, how);
     if (!t) return failure(t.error());
     return static_cast<fd_events>(t.bytes());
 }
 
-fd_watch::waiting fd_watch::async_wait(fd_events events, time_limit limit) const noexcept {
+fd_watch::wait_operation fd_watch::async_wait(fd_events events, time_limit limit) const noexcept {
     return {*this, events, limit};
 }
 

@@ -52,7 +52,7 @@ class fd_event;
 
 class fd_watch {
 public:
-    class waiting;
+    class wait_operation;
 
     fd_watch() noexcept = default;  // of nothing
     explicit fd_watch(int number) noexcept;
@@ -66,7 +66,7 @@ public:
 
     // Which of `events` have happened, or an error or a hang-up. One wait may not ask for both read
     // and write: invalid_argument. Callers may wait concurrently.
-    [[nodiscard]] waiting async_wait(fd_events events, time_limit limit = {}) const noexcept;
+    [[nodiscard]] wait_operation async_wait(fd_events events, time_limit limit = {}) const noexcept;
     result<fd_events> wait(fd_events events, time_limit limit = {},
                            std::source_location caller = std::source_location::current()) const;
 
@@ -82,9 +82,9 @@ private:
     std::error_code error_;
 };
 
-class fd_watch::waiting final : public detail::io_operation {
+class fd_watch::wait_operation final : public detail::io_operation {
 public:
-    waiting(const fd_watch& of, fd_events events, time_limit limit) noexcept;
+    wait_operation(const fd_watch& of, fd_events events, time_limit limit) noexcept;
     bool ready() noexcept;
     result<fd_events> take(const waiter* w, wait_status how) const noexcept;
 

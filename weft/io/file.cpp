@@ -143,7 +143,7 @@ transfer_result file_transfer::taken(const waiter* w, wait_status how) noexcept 
     return t;
 }
 
-file_open::file_open(std::string path, const file_options& o) noexcept
+file_open_operation::file_open_operation(std::string path, const file_options& o) noexcept
     : file_operation(o.pool, file_request(io_request::open, {}, 0), o.timeout, "a file to open"),
       path_(std::move(path)),
       options_(o) {
@@ -161,17 +161,17 @@ file_open::file_open(std::string path, const file_options& o) noexcept
     request_.bytes = o.mode;
 }
 
-file_open::~file_open() {
+file_open_operation::~file_open_operation() {
     const transfer_result t = outcome(nullptr, wait_status::woken);
     if (t && !taken_) ::close(static_cast<int>(t.bytes()));
 }
 
-bool file_open::start(waiter& w) noexcept {
+bool file_open_operation::start(waiter& w) noexcept {
     request_.data = path_.data();
     return file_operation::start(w);
 }
 
-result<file> file_open::take(const waiter* w, wait_status how) noexcept {
+result<file> file_open_operation::take(const waiter* w, wait_status how) noexcept {
     if (!is_sound_) return failure(std::errc::invalid_argument);
     const transfer_result t = outcome(w, how);
     if (!t) return failure(t.error());

@@ -144,9 +144,9 @@ private:
     bool refused_ = false;
 };
 
-class file_read final : public file_transfer {
+class file_read_operation final : public file_transfer {
 public:
-    file_read(file_core& c, std::span<std::byte> into, file_offset at = {}) noexcept
+    file_read_operation(file_core& c, std::span<std::byte> into, file_offset at = {}) noexcept
         : file_transfer(c, io_request::read_at, into.data(), into.size(), false, at) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         const transfer_result t = taken(w, how);
@@ -155,9 +155,9 @@ public:
     }
 };
 
-class file_read_exact final : public file_transfer {
+class file_read_exact_operation final : public file_transfer {
 public:
-    file_read_exact(file_core& c, std::span<std::byte> into, file_offset at = {}) noexcept
+    file_read_exact_operation(file_core& c, std::span<std::byte> into, file_offset at = {}) noexcept
         : file_transfer(c, io_request::read_at, into.data(), into.size(), true, at),
           all_(into.size()) {}
     transfer_result take(const waiter* w, wait_status how) noexcept {
@@ -168,9 +168,10 @@ private:
     std::size_t all_;
 };
 
-class file_write_all final : public file_transfer {
+class file_write_all_operation final : public file_transfer {
 public:
-    file_write_all(file_core& c, std::span<const std::byte> from, file_offset at = {}) noexcept
+    file_write_all_operation(file_core& c, std::span<const std::byte> from,
+                             file_offset at = {}) noexcept
         : file_transfer(c, io_request::write_at, from.data(), from.size(), true, at) {}
     transfer_result take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
 };
@@ -216,10 +217,10 @@ private:
     buffer_list<Byte> list_;
 };
 
-class file_read_list final : public file_list_transfer<std::byte> {
+class file_read_list_operation final : public file_list_transfer<std::byte> {
 public:
-    file_read_list(file_core& c, std::span<const std::span<std::byte>> into,
-                   file_offset at = {}) noexcept
+    file_read_list_operation(file_core& c, std::span<const std::span<std::byte>> into,
+                             file_offset at = {}) noexcept
         : file_list_transfer(c, io_request::read_at, into, false, at) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         const transfer_result t = taken(w, how);
@@ -228,27 +229,27 @@ public:
     }
 };
 
-class file_read_exact_list final : public file_list_transfer<std::byte> {
+class file_read_exact_list_operation final : public file_list_transfer<std::byte> {
 public:
-    file_read_exact_list(file_core& c, std::span<const std::span<std::byte>> into,
-                         file_offset at = {}) noexcept
+    file_read_exact_list_operation(file_core& c, std::span<const std::span<std::byte>> into,
+                                   file_offset at = {}) noexcept
         : file_list_transfer(c, io_request::read_at, into, true, at) {}
     transfer_result take(const waiter* w, wait_status how) noexcept {
         return all_or_eof(taken(w, how), left_);
     }
 };
 
-class file_write_list final : public file_list_transfer<const std::byte> {
+class file_write_list_operation final : public file_list_transfer<const std::byte> {
 public:
-    file_write_list(file_core& c, std::span<const std::span<const std::byte>> from,
-                    file_offset at = {}) noexcept
+    file_write_list_operation(file_core& c, std::span<const std::span<const std::byte>> from,
+                              file_offset at = {}) noexcept
         : file_list_transfer(c, io_request::write_at, from, true, at) {}
     transfer_result take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
 };
 
-class file_size final : public file_operation {
+class file_size_operation final : public file_operation {
 public:
-    explicit file_size(const file_core& c) noexcept
+    explicit file_size_operation(const file_core& c) noexcept
         : file_operation(c, io_request::size, 0, "the size of a file") {}
     result<std::uint64_t> take(const waiter* w, wait_status how) const noexcept {
         const transfer_result t = outcome(w, how);
@@ -258,10 +259,10 @@ public:
 };
 
 // A change that is made in full or not at all.
-class file_change final : public file_operation {
+class file_change_operation final : public file_operation {
 public:
-    file_change(const file_core& c, io_request::kind what, std::uint64_t offset,
-                const char* waits_for) noexcept
+    file_change_operation(const file_core& c, io_request::kind what, std::uint64_t offset,
+                          const char* waits_for) noexcept
         : file_operation(c, what, offset, waits_for) {}
     result<void> take(const waiter* w, wait_status how) const noexcept {
         if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
@@ -269,11 +270,11 @@ public:
     }
 };
 
-class file_open final : public file_operation {
+class file_open_operation final : public file_operation {
 public:
-    file_open(std::string path, const file_options& o) noexcept;
-    file_open(file_open&&) noexcept = default;
-    ~file_open();  // closes a file that take() has not returned
+    file_open_operation(std::string path, const file_options& o) noexcept;
+    file_open_operation(file_open_operation&&) noexcept = default;
+    ~file_open_operation();  // closes a file that take() has not returned
 
     bool ready() noexcept { return !is_sound_; }
     bool start(waiter& w) noexcept;
@@ -294,8 +295,8 @@ public:
 
     // no_such_file_or_directory, permission_denied, ... ; invalid_argument: neither read nor write,
     // or an option without the one that it needs.
-    [[nodiscard]] static detail::file_open async_open(std::string path,
-                                                      const file_options& o = {}) noexcept {
+    [[nodiscard]] static detail::file_open_operation async_open(
+        std::string path, const file_options& o = {}) noexcept {
         return {std::move(path), o};
     }
     static result<file> open(std::string path, const file_options& o = {},
@@ -310,57 +311,61 @@ public:
 
     explicit operator bool() const noexcept { return core_ != nullptr; }
 
-    [[nodiscard]] detail::file_read async_read(std::span<std::byte> into) noexcept {
+    [[nodiscard]] detail::file_read_operation async_read(std::span<std::byte> into) noexcept {
         return {core(), into};
     }
-    [[nodiscard]] detail::file_read async_read_at(std::span<std::byte> into,
-                                                  std::uint64_t offset) noexcept {
+    [[nodiscard]] detail::file_read_operation async_read_at(std::span<std::byte> into,
+                                                            std::uint64_t offset) noexcept {
         return {core(), into, offset};
     }
-    [[nodiscard]] detail::file_read_exact async_read_exact(std::span<std::byte> into) noexcept {
+    [[nodiscard]] detail::file_read_exact_operation async_read_exact(
+        std::span<std::byte> into) noexcept {
         return {core(), into};
     }
-    [[nodiscard]] detail::file_read_exact async_read_exact_at(std::span<std::byte> into,
-                                                              std::uint64_t offset) noexcept {
+    [[nodiscard]] detail::file_read_exact_operation async_read_exact_at(
+        std::span<std::byte> into, std::uint64_t offset) noexcept {
         return {core(), into, offset};
     }
-    [[nodiscard]] detail::file_write_all async_write_all(std::span<const std::byte> from) noexcept {
+    [[nodiscard]] detail::file_write_all_operation async_write_all(
+        std::span<const std::byte> from) noexcept {
         return {core(), from};
     }
-    [[nodiscard]] detail::file_write_all async_write_all_at(std::span<const std::byte> from,
-                                                            std::uint64_t offset) noexcept {
+    [[nodiscard]] detail::file_write_all_operation async_write_all_at(
+        std::span<const std::byte> from, std::uint64_t offset) noexcept {
         return {core(), from, offset};
     }
-    [[nodiscard]] detail::file_read_list async_read(buffers_of<std::byte> into) noexcept {
+    [[nodiscard]] detail::file_read_list_operation async_read(buffers_of<std::byte> into) noexcept {
         return {core(), into};
     }
-    [[nodiscard]] detail::file_read_list async_read_at(buffers_of<std::byte> into,
-                                                       std::uint64_t offset) noexcept {
+    [[nodiscard]] detail::file_read_list_operation async_read_at(buffers_of<std::byte> into,
+                                                                 std::uint64_t offset) noexcept {
         return {core(), into, offset};
     }
-    [[nodiscard]] detail::file_read_exact_list async_read_exact(
+    [[nodiscard]] detail::file_read_exact_list_operation async_read_exact(
         buffers_of<std::byte> into) noexcept {
         return {core(), into};
     }
-    [[nodiscard]] detail::file_read_exact_list async_read_exact_at(buffers_of<std::byte> into,
-                                                                   std::uint64_t offset) noexcept {
+    [[nodiscard]] detail::file_read_exact_list_operation async_read_exact_at(
+        buffers_of<std::byte> into, std::uint64_t offset) noexcept {
         return {core(), into, offset};
     }
-    [[nodiscard]] detail::file_write_list async_write_all(
+    [[nodiscard]] detail::file_write_list_operation async_write_all(
         buffers_of<const std::byte> from) noexcept {
         return {core(), from};
     }
-    [[nodiscard]] detail::file_write_list async_write_all_at(buffers_of<const std::byte> from,
-                                                             std::uint64_t offset) noexcept {
+    [[nodiscard]] detail::file_write_list_operation async_write_all_at(
+        buffers_of<const std::byte> from, std::uint64_t offset) noexcept {
         return {core(), from, offset};
     }
-    [[nodiscard]] detail::file_size async_size() noexcept { return detail::file_size(core()); }
+    [[nodiscard]] detail::file_size_operation async_size() noexcept {
+        return detail::file_size_operation(core());
+    }
     // Cuts the file off there, or extends it with zeroes.
-    [[nodiscard]] detail::file_change async_resize(std::uint64_t bytes) noexcept {
+    [[nodiscard]] detail::file_change_operation async_resize(std::uint64_t bytes) noexcept {
         return {core(), detail::io_request::resize, bytes, "a file to be resized"};
     }
     // When it has ended, everything written before is on the disk.
-    [[nodiscard]] detail::file_change async_sync() noexcept {
+    [[nodiscard]] detail::file_change_operation async_sync() noexcept {
         return {core(), detail::io_request::sync, 0, "a disk"};
     }
 

@@ -83,7 +83,7 @@ result<listening> listen_by(int number, bool is_local, int type, const listen_op
     return l;
 }
 
-accept_operation::accept_operation(const descriptor_ref& of, reserve_fd* reserve) noexcept
+accept_fd_operation::accept_fd_operation(const descriptor_ref& of, reserve_fd* reserve) noexcept
     : io_operation({}, 1, no_timeout, "a connection to accept") {
     request_.what = io_request::accept;
     request_.of = of;
@@ -91,18 +91,18 @@ accept_operation::accept_operation(const descriptor_ref& of, reserve_fd* reserve
     request_.ahead = reserve != nullptr ? reserve->ahead() : nullptr;
 }
 
-bool accept_operation::ready() noexcept {
+bool accept_fd_operation::ready() noexcept {
     request_.flags = SOCK_CLOEXEC | nonblocking_flag();
     if (request_.ahead != nullptr)
         if (const int n = request_.ahead->take(); n >= 0) return progress(n);
     return io_operation::ready();
 }
 
-accept_operation::~accept_operation() {
+accept_fd_operation::~accept_fd_operation() {
     if (const int n = taken_ ? -1 : untaken_number(); n >= 0) ::close(n);
 }
 
-result<int> accept_operation::number(const waiter* w, wait_status how) noexcept {
+result<int> accept_fd_operation::number(const waiter* w, wait_status how) noexcept {
     const transfer_result t = outcome(w, how);
     if (!t) return failure(t.error());
     taken_ = true;

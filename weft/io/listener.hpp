@@ -45,12 +45,12 @@ struct listen_options {
 namespace detail {
 
 // Returns the fd of a connection.
-class accept_operation : public io_operation {
+class accept_fd_operation : public io_operation {
 public:
-    accept_operation(const descriptor_ref& of, reserve_fd* reserve) noexcept;
-    accept_operation(accept_operation&&) noexcept = default;
+    accept_fd_operation(const descriptor_ref& of, reserve_fd* reserve) noexcept;
+    accept_fd_operation(accept_fd_operation&&) noexcept = default;
     // Closes a connection that has come and that take() has not returned.
-    ~accept_operation();
+    ~accept_fd_operation();
     bool ready() noexcept;
 
 protected:
@@ -66,9 +66,9 @@ private:
 template <class Stream>
 class listener {
 public:
-    class accepting final : public detail::accept_operation {
+    class accept_operation final : public detail::accept_fd_operation {
     public:
-        using accept_operation::accept_operation;
+        using accept_fd_operation::accept_fd_operation;
         result<Stream> take(const waiter* w, wait_status how) noexcept {
             const result<int> n = number(w, how);
             if (!n) return failure(n.error());
@@ -79,7 +79,9 @@ public:
     listener() noexcept = default;  // none
 
     // Callers may accept concurrently. errc::closed: the listener was closed.
-    [[nodiscard]] accepting async_accept() noexcept { return {owned_.ref(), reserve_.get()}; }
+    [[nodiscard]] accept_operation async_accept() noexcept {
+        return {owned_.ref(), reserve_.get()};
+    }
     result<Stream> accept(std::source_location caller = std::source_location::current()) {
         auto op = async_accept();
         return detail::block_for(op, caller);

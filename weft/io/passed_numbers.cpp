@@ -71,8 +71,8 @@ numbers_message::~numbers_message() {
     each([](int number) { owned_number(number).reset(); });
 }
 
-received_numbers numbers_message::take(std::size_t bytes) noexcept {
-    received_numbers r;
+recv_numbers_result numbers_message::take(std::size_t bytes) noexcept {
+    recv_numbers_result r;
     r.bytes = std::min(bytes, part_.iov_len);
     r.truncated_bytes = bytes - r.bytes;
     r.has_lost_numbers = (message_.msg_flags & MSG_CTRUNC) != 0;
@@ -86,45 +86,48 @@ received_numbers numbers_message::take(std::size_t bytes) noexcept {
     return r;
 }
 
-stream_send_numbers::stream_send_numbers(stream_core& c, std::span<const std::byte> from,
-                                         std::span<const int> numbers) noexcept
+stream_send_numbers_operation::stream_send_numbers_operation(stream_core& c,
+                                                             std::span<const std::byte> from,
+                                                             std::span<const int> numbers) noexcept
     : stream_operation(c, false, nullptr, 0, 1, c.options.write_timeout, "room to write"),
       message_(from, numbers) {
     request_.what = io_request::send_message_here;
     enough_ = [](io_operation& op, std::size_t count) noexcept {
-        return static_cast<stream_send_numbers&>(op).message_.advance(count);
+        return static_cast<stream_send_numbers_operation&>(op).message_.advance(count);
     };
 }
 
-bool stream_send_numbers::ready() noexcept {
+bool stream_send_numbers_operation::ready() noexcept {
     if (message_.is_refused()) return progress(-EINVAL);
     if (!take_turn()) return true;
     request_.data = message_.begin();
     return io_operation::ready();
 }
 
-transfer_result stream_send_numbers::take(const waiter* w, wait_status how) noexcept {
+transfer_result stream_send_numbers_operation::take(const waiter* w, wait_status how) noexcept {
     if (is_out_of_turn()) return {0, std::make_error_code(std::errc::operation_in_progress)};
     release();
     return outcome(w, how);
 }
 
-stream_recv_numbers::stream_recv_numbers(stream_core& c, std::span<std::byte> into,
-                                         std::span<owned_number> room) noexcept
+stream_recv_numbers_operation::stream_recv_numbers_operation(stream_core& c,
+                                                             std::span<std::byte> into,
+                                                             std::span<owned_number> room) noexcept
     : stream_operation(c, true, nullptr, 0, 1, c.options.read_timeout, "bytes to read"),
       message_(into, room) {
     request_.what = io_request::receive_message;
     request_.flags = MSG_CMSG_CLOEXEC;
 }
 
-bool stream_recv_numbers::ready() noexcept {
+bool stream_recv_numbers_operation::ready() noexcept {
     if (message_.is_refused()) return progress(-EINVAL);
     if (!take_turn()) return true;
     request_.data = message_.begin();
     return io_operation::ready();
 }
 
-result<received_numbers> stream_recv_numbers::take(const waiter* w, wait_status how) noexcept {
+result<recv_numbers_result> stream_recv_numbers_operation::take(const waiter* w,
+                                                                wait_status how) noexcept {
     if (is_out_of_turn()) return failure(std::errc::operation_in_progress);
     release();
     const result<std::size_t> n = some(w, how);
@@ -132,43 +135,47 @@ result<received_numbers> stream_recv_numbers::take(const waiter* w, wait_status 
     return message_.take(*n);
 }
 
-message_send_numbers::message_send_numbers(const descriptor_ref& of,
-                                           std::span<const std::byte> from,
-                                           std::span<const int> numbers, duration timeout) noexcept
+message_send_numbers_operation::message_send_numbers_operation(const descriptor_ref& of,
+                                                               std::span<const std::byte> from,
+                                                               std::span<const int> numbers,
+                                                               duration timeout) noexcept
     : io_operation(io_request::send_message_here, false, of, nullptr, 0, 1, timeout,
                    "room for a message"),
       message_(from, numbers) {
     enough_ = [](io_operation&, std::size_t) noexcept { return true; };  // it is whole
 }
 
-bool message_send_numbers::ready() noexcept {
+bool message_send_numbers_operation::ready() noexcept {
     if (message_.is_refused()) return progress(-EINVAL);
     request_.data = message_.begin();
     return io_operation::ready();
 }
 
-result<void> message_send_numbers::take(const waiter* w, wait_status how) const noexcept {
+result<void> message_send_numbers_operation::take(const waiter* w, wait_status how) const noexcept {
     if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
     return {};
 }
 
-message_recv_numbers::message_recv_numbers(const descriptor_ref& of, std::span<std::byte> into,
-                                           std::span<owned_number> room, duration timeout) noexcept
+message_recv_numbers_operation::message_recv_numbers_operation(const descriptor_ref& of,
+                                                               std::span<std::byte> into,
+                                                               std::span<owned_number> room,
+                                                               duration timeout) noexcept
     : io_operation(io_request::receive_message, true, of, nullptr, 0, 1, timeout, "a message"),
       message_(into, room) {
     request_.flags = MSG_CMSG_CLOEXEC | MSG_TRUNC;
 }
 
-bool message_recv_numbers::ready() noexcept {
+bool message_recv_numbers_operation::ready() noexcept {
     if (message_.is_refused()) return progress(-EINVAL);
     request_.data = message_.begin();
     return io_operation::ready();
 }
 
-result<received_numbers> message_recv_numbers::take(const waiter* w, wait_status how) noexcept {
+result<recv_numbers_result> message_recv_numbers_operation::take(const waiter* w,
+                                                                 wait_status how) noexcept {
     const transfer_result t = outcome(w, how);
     if (!t) return failure(t.error());
-    const received_numbers r = message_.take(t.bytes());
+    const recv_numbers_result r = message_.take(t.bytes());
     if (r.bytes == 0 && r.numbers == 0 && !r.has_lost_numbers) return failure(errc::unexpected_eof);
     return r;
 }

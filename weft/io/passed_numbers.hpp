@@ -2,7 +2,7 @@
 //
 // Design: a received fd always has an owner: first the operation, then the caller's owned_numbers.
 // Those that are not taken, and those for which there was no room, are closed, and the result
-// reports that there were more (received_numbers::has_lost_numbers).
+// reports that there were more (recv_numbers_result::has_lost_numbers).
 //
 // Limits: descriptors go with bytes, at least one byte, and at most 253 descriptors with one
 // message. They are closed on exec. A stream stops at them: no read joins bytes that came with
@@ -33,7 +33,7 @@ namespace weft {
 // The most that the system takes in one message (its SCM_MAX_FD).
 inline constexpr std::size_t most_passed_numbers = 253;
 
-struct received_numbers : received {
+struct recv_numbers_result : recv_result {
     std::size_t numbers = 0;  // stored first in the caller's room; the rest of it is unchanged
     bool has_lost_numbers = false;  // more were sent: no room, or this process can have no more fds
 };
@@ -54,7 +54,7 @@ public:
     // This many bytes were sent, and the descriptors with the first of them. True: all bytes were.
     bool advance(std::size_t bytes) noexcept;
     // What came with this many bytes.
-    received_numbers take(std::size_t bytes) noexcept;
+    recv_numbers_result take(std::size_t bytes) noexcept;
 
 private:
     // Calls f(fd) for each fd that has come; f owns it.
@@ -71,10 +71,10 @@ private:
         control_[CMSG_SPACE(sizeof(::ucred)) + CMSG_SPACE(most_passed_numbers * sizeof(int))];
 };
 
-class stream_send_numbers final : public stream_operation {
+class stream_send_numbers_operation final : public stream_operation {
 public:
-    stream_send_numbers(stream_core& c, std::span<const std::byte> from,
-                        std::span<const int> numbers) noexcept;
+    stream_send_numbers_operation(stream_core& c, std::span<const std::byte> from,
+                                  std::span<const int> numbers) noexcept;
     bool ready() noexcept;
     transfer_result take(const waiter* w, wait_status how) noexcept;
 
@@ -82,22 +82,22 @@ private:
     numbers_message message_;
 };
 
-class stream_recv_numbers final : public stream_operation {
+class stream_recv_numbers_operation final : public stream_operation {
 public:
-    stream_recv_numbers(stream_core& c, std::span<std::byte> into,
-                        std::span<owned_number> room) noexcept;
+    stream_recv_numbers_operation(stream_core& c, std::span<std::byte> into,
+                                  std::span<owned_number> room) noexcept;
     bool ready() noexcept;
-    result<received_numbers> take(const waiter* w, wait_status how) noexcept;
+    result<recv_numbers_result> take(const waiter* w, wait_status how) noexcept;
 
 private:
     numbers_message message_;
 };
 
 // For a socket that keeps message boundaries.
-class message_send_numbers final : public io_operation {
+class message_send_numbers_operation final : public io_operation {
 public:
-    message_send_numbers(const descriptor_ref& of, std::span<const std::byte> from,
-                         std::span<const int> numbers, duration timeout) noexcept;
+    message_send_numbers_operation(const descriptor_ref& of, std::span<const std::byte> from,
+                                   std::span<const int> numbers, duration timeout) noexcept;
     bool ready() noexcept;
     result<void> take(const waiter* w, wait_status how) const noexcept;
 
@@ -105,12 +105,12 @@ private:
     numbers_message message_;
 };
 
-class message_recv_numbers final : public io_operation {
+class message_recv_numbers_operation final : public io_operation {
 public:
-    message_recv_numbers(const descriptor_ref& of, std::span<std::byte> into,
-                         std::span<owned_number> room, duration timeout) noexcept;
+    message_recv_numbers_operation(const descriptor_ref& of, std::span<std::byte> into,
+                                   std::span<owned_number> room, duration timeout) noexcept;
     bool ready() noexcept;
-    result<received_numbers> take(const waiter* w, wait_status how) noexcept;
+    result<recv_numbers_result> take(const waiter* w, wait_status how) noexcept;
 
 private:
     numbers_message message_;

@@ -98,9 +98,9 @@ private:
     const char* what_;
 };
 
-class path_status final : public path_operation {
+class path_status_operation final : public path_operation {
 public:
-    explicit path_status(path_request r) noexcept
+    explicit path_status_operation(path_request r) noexcept
         : path_operation(call_stat, std::move(r), "the status of a file") {}
     result<file_status> take(const waiter* w, wait_status how) const noexcept {
         if (const std::error_code e = outcome(w, how)) return failure(e);
@@ -108,9 +108,9 @@ public:
     }
 };
 
-class path_change final : public path_operation {
+class path_change_operation final : public path_operation {
 public:
-    path_change(path_call make, path_request r, const char* what) noexcept
+    path_change_operation(path_call make, path_request r, const char* what) noexcept
         : path_operation(make, std::move(r), what) {}
     result<void> take(const waiter* w, wait_status how) const noexcept {
         if (const std::error_code e = outcome(w, how)) return failure(e);
@@ -123,22 +123,23 @@ public:
 // Whether a symbolic link at the end of a path is followed, or is the file itself.
 enum class links : bool { follow, keep };
 
-[[nodiscard]] inline detail::path_status async_stat(std::string path,
-                                                    links l = links::follow) noexcept {
-    return detail::path_status({std::move(path), {}, l == links::keep, {}});
+[[nodiscard]] inline detail::path_status_operation async_stat(std::string path,
+                                                              links l = links::follow) noexcept {
+    return detail::path_status_operation({std::move(path), {}, l == links::keep, {}});
 }
 // A file that has the name `to` already is replaced in one step, unless it is a directory that is
 // not empty. cross_device_link: the two names are on different file systems.
-[[nodiscard]] inline detail::path_change async_rename(std::string from, std::string to) noexcept {
+[[nodiscard]] inline detail::path_change_operation async_rename(std::string from,
+                                                                std::string to) noexcept {
     return {detail::call_rename, {std::move(from), std::move(to), 0, {}}, "a file to be renamed"};
 }
 // Removes a directory too, if it is empty (directory_not_empty).
-[[nodiscard]] inline detail::path_change async_remove(std::string path) noexcept {
+[[nodiscard]] inline detail::path_change_operation async_remove(std::string path) noexcept {
     return {detail::call_remove, {std::move(path), {}, 0, {}}, "a file to be removed"};
 }
 // file_exists: the name exists.
-[[nodiscard]] inline detail::path_change async_make_directory(std::string path,
-                                                              ::mode_t mode = 0777) noexcept {
+[[nodiscard]] inline detail::path_change_operation async_make_directory(
+    std::string path, ::mode_t mode = 0777) noexcept {
     return {detail::call_make_directory, {std::move(path), {}, mode, {}}, "a directory to be made"};
 }
 

@@ -284,7 +284,7 @@ process& process::operator=(process&& other) noexcept {
 
 ::pid_t process::id() const noexcept { return core_ != nullptr ? core_->id : 0; }
 
-process::waiting::waiting(detail::process_core* of, time_limit limit) noexcept
+process::wait_operation::wait_operation(detail::process_core* of, time_limit limit) noexcept
     : io_operation({}, 1, no_timeout, "the end of a process"), core_(of) {
     request_.what = detail::io_request::poll;
     request_.flags = POLLIN;
@@ -292,12 +292,12 @@ process::waiting::waiting(detail::process_core* of, time_limit limit) noexcept
     set_limit(limit);
 }
 
-result<exit_status> process::waiting::take(const waiter* w, wait_status how) const noexcept {
+result<exit_status> process::wait_operation::take(const waiter* w, wait_status how) const noexcept {
     if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
     return core_->reap();
 }
 
-process::waiting process::async_wait(time_limit limit) const noexcept {
+process::wait_operation process::async_wait(time_limit limit) const noexcept {
     return {core_.get(), limit};
 }
 

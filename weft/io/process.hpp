@@ -108,7 +108,7 @@ struct process_core;
 
 class process {
 public:
-    class waiting;
+    class wait_operation;
 
     process() noexcept = default;  // none
     process(process&&) noexcept = default;
@@ -133,7 +133,7 @@ public:
 
     // Waits until it has ended. Callers may wait concurrently, at any time; all get the same
     // status. The object stays at its address meanwhile.
-    [[nodiscard]] waiting async_wait(time_limit limit = {}) const noexcept;
+    [[nodiscard]] wait_operation async_wait(time_limit limit = {}) const noexcept;
     result<exit_status> wait(time_limit limit = {},
                              std::source_location caller = std::source_location::current()) const;
 
@@ -154,9 +154,9 @@ private:
     pipe_reader err_;
 };
 
-class process::waiting final : public detail::io_operation {
+class process::wait_operation final : public detail::io_operation {
 public:
-    waiting(detail::process_core* of, time_limit limit) noexcept;
+    wait_operation(detail::process_core* of, time_limit limit) noexcept;
     result<exit_status> take(const waiter* w, wait_status how) const noexcept;
 
 private:

@@ -106,7 +106,7 @@ bool relay_operation::rests() noexcept {
     return true;
 }
 
-relayed relay_operation::take(const waiter* w, wait_status how) {
+relay_result relay_operation::take(const waiter* w, wait_status how) {
     if (refused_) return {0, {}, std::make_error_code(std::errc::operation_in_progress)};
     release();
     std::vector<std::byte> rest;
@@ -124,7 +124,7 @@ detail::relay_operation async_relay(stream& from, stream& to, std::uint64_t most
     return {from.core(), to.core(), most};
 }
 
-relayed relay(stream& from, stream& to, std::uint64_t most, std::source_location caller) {
+relay_result relay(stream& from, stream& to, std::uint64_t most, std::source_location caller) {
     auto op = async_relay(from, to, most);
     return detail::block_for(op, caller);
 }

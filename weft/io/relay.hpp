@@ -35,10 +35,10 @@
 namespace weft {
 
 // How far a relay came.
-class [[nodiscard]] relayed {
+class [[nodiscard]] relay_result {
 public:
-    relayed() noexcept = default;
-    relayed(std::uint64_t bytes, std::vector<std::byte> rest, std::error_code error) noexcept
+    relay_result() noexcept = default;
+    relay_result(std::uint64_t bytes, std::vector<std::byte> rest, std::error_code error) noexcept
         : bytes_(bytes), rest_(std::move(rest)), error_(error) {}
 
     explicit operator bool() const noexcept { return !error_; }
@@ -71,7 +71,7 @@ public:
     bool ready() noexcept;
     bool start(waiter& w) noexcept;
     bool again(waiter& w) noexcept;
-    relayed take(const waiter* w, wait_status how);
+    relay_result take(const waiter* w, wait_status how);
 
 private:
     static constexpr std::size_t turn_bytes = 1 << 20;
@@ -103,7 +103,7 @@ private:
 // At most `most` bytes; fewer if `from` ends before.
 [[nodiscard]] detail::relay_operation async_relay(stream& from, stream& to,
                                                   std::uint64_t most = UINT64_MAX) noexcept;
-relayed relay(stream& from, stream& to, std::uint64_t most = UINT64_MAX,
-              std::source_location caller = std::source_location::current());
+relay_result relay(stream& from, stream& to, std::uint64_t most = UINT64_MAX,
+                   std::source_location caller = std::source_location::current());
 
 }  // namespace weft

@@ -221,7 +221,7 @@ void resolver::clear_cache() noexcept { core_->clear_cache(); }
 std::size_t resolver::call_count() const noexcept { return core_->call_count(); }
 resolver_backend resolver::by() const noexcept { return core_->by(); }
 
-resolver::resolving resolver::async_resolve(std::string_view host, std::uint16_t port) {
+resolver::resolve_operation resolver::async_resolve(std::string_view host, std::uint16_t port) {
     return {detail::resolver_core::find(core_, host), port};
 }
 
@@ -231,12 +231,12 @@ result<std::vector<endpoint>> resolver::resolve(std::string_view host, std::uint
     return detail::block_for(op, caller);
 }
 
-bool resolver::resolving::ready() noexcept {
+bool resolver::resolve_operation::ready() noexcept {
     const std::lock_guard held(lookup_->queue);
     return lookup_->over;
 }
 
-bool resolver::resolving::start(waiter& w) noexcept {
+bool resolver::resolve_operation::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the address of a host", lookup_.get(), this, cancel);
     w.mark_external();
@@ -256,7 +256,7 @@ bool resolver::resolving::start(waiter& w) noexcept {
 
 // Called by the waiter that drives the query: makes the calls that can be made. True: there is an
 // answer.
-bool resolver::resolving::proceed() noexcept {
+bool resolver::resolve_operation::proceed() noexcept {
     detail::lookup& l = *lookup_;
     if (l.query == nullptr) l.query = detail::dns_query::begin(l.host, *l.options);
     if (l.query != nullptr && !l.query->proceed()) {
@@ -272,7 +272,7 @@ bool resolver::resolving::proceed() noexcept {
 }
 
 // A waiter to which the query was passed goes on from its present state.
-bool resolver::resolving::again(waiter& w) noexcept {
+bool resolver::resolve_operation::again(waiter& w) noexcept {
     if (!leads_) return true;
     if (lookup_->query != nullptr) lookup_->query->cancel();
     if (proceed() || !w.rearm(until_, reports_stop)) return true;
@@ -280,15 +280,15 @@ bool resolver::resolving::again(waiter& w) noexcept {
     return false;
 }
 
-void resolver::resolving::cancel(waiter& w) noexcept {
-    auto& self = w.operation<resolving>();
+void resolver::resolve_operation::cancel(waiter& w) noexcept {
+    auto& self = w.operation<resolve_operation>();
     if (self.leads_ && self.lookup_->query != nullptr) self.lookup_->query->cancel();
     self.lookup_->queue.cancel(self.node_);
 }
 
 // The waiter that drives the query stops waiting: the next waiter drives it; without one, no answer
 // is needed.
-void resolver::resolving::resign() noexcept {
+void resolver::resolve_operation::resign() noexcept {
     if (!std::exchange(leads_, false)) return;
     detail::lookup& l = *lookup_;
     std::unique_ptr<detail::dns_query> dropped;
@@ -297,7 +297,7 @@ void resolver::resolving::resign() noexcept {
         const std::lock_guard held(l.queue);
         next = l.queue.claim_first();
         if (next != nullptr) {
-            next->owner->operation<resolving>().leads_ = true;
+            next->owner->operation<resolve_operation>().leads_ = true;
         } else {
             dropped = std::move(l.query);
             l.led = false;
@@ -306,7 +306,7 @@ void resolver::resolving::resign() noexcept {
     if (next != nullptr) next->owner->wake();
 }
 
-result<std::vector<endpoint>> resolver::resolving::take(const waiter*, wait_status how) {
+result<std::vector<endpoint>> resolver::resolve_operation::take(const waiter*, wait_status how) {
     resign();
     const std::lock_guard held(lookup_->queue);
     if (!lookup_->over)

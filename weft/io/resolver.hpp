@@ -97,7 +97,7 @@ blocking_pool& name_pool() noexcept;  // the same; for the calls that ask the sy
 
 class resolver {
 public:
-    class resolving;
+    class resolve_operation;
 
     explicit resolver(resolver_options o = {});
     resolver(const resolver&) = delete;
@@ -106,7 +106,7 @@ public:
     ~resolver();
 
     // In the order in which to try them; at least one.
-    [[nodiscard]] resolving async_resolve(std::string_view host, std::uint16_t port);
+    [[nodiscard]] resolve_operation async_resolve(std::string_view host, std::uint16_t port);
     result<std::vector<endpoint>> resolve(
         std::string_view host, std::uint16_t port,
         std::source_location caller = std::source_location::current());
@@ -119,16 +119,17 @@ private:
     std::shared_ptr<detail::resolver_core> core_;
 };
 
-class resolver::resolving {
+class resolver::resolve_operation {
 public:
     static constexpr bool reports_stop = true;
 
-    resolving(std::shared_ptr<detail::lookup> l, std::uint16_t port) noexcept
+    resolve_operation(std::shared_ptr<detail::lookup> l, std::uint16_t port) noexcept
         : lookup_(std::move(l)), port_(port) {}
     // Before it is awaited.
-    resolving(resolving&& other) noexcept : lookup_(std::move(other.lookup_)), port_(other.port_) {}
+    resolve_operation(resolve_operation&& other) noexcept
+        : lookup_(std::move(other.lookup_)), port_(other.port_) {}
     // Passes the query to another waiter, or drops it.
-    ~resolving() { resign(); }
+    ~resolve_operation() { resign(); }
 
     bool ready() noexcept;
     bool start(waiter& w) noexcept;

@@ -128,7 +128,8 @@ void signal_set::close() noexcept {
     ::pthread_sigmask(SIG_UNBLOCK, &blocked_, nullptr);
 }
 
-signal_set::waiting::waiting(const detail::descriptor_ref& of, time_limit limit) noexcept
+signal_set::wait_operation::wait_operation(const detail::descriptor_ref& of,
+                                           time_limit limit) noexcept
     : io_operation({}, sizeof info_, no_timeout, "a signal") {
     request_.what = detail::io_request::read;
     request_.of = of;
@@ -137,12 +138,13 @@ signal_set::waiting::waiting(const detail::descriptor_ref& of, time_limit limit)
 }
 
 // From now on the operation stays at its address.
-bool signal_set::waiting::ready() noexcept {
+bool signal_set::wait_operation::ready() noexcept {
     request_.data = &info_;
     return io_operation::ready();
 }
 
-result<signal_info> signal_set::waiting::take(const waiter* w, wait_status how) const noexcept {
+result<signal_info> signal_set::wait_operation::take(const waiter* w,
+                                                     wait_status how) const noexcept {
     if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
     signal_info s;
     s.number = static_cast<int>(info_.ssi_signo);
@@ -153,7 +155,7 @@ result<signal_info> signal_set::waiting::take(const waiter* w, wait_status how) 
     return s;
 }
 
-signal_set::waiting signal_set::async_wait(time_limit limit) const noexcept {
+signal_set::wait_operation signal_set::async_wait(time_limit limit) const noexcept {
     return {owned_.ref(), limit};
 }
 

@@ -49,7 +49,7 @@ struct signal_info {
 
 class signal_set {
 public:
-    class waiting;
+    class wait_operation;
 
     signal_set() noexcept = default;  // none
     signal_set(signal_set&& other) noexcept
@@ -65,7 +65,7 @@ public:
     explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
 
     // The next signal. Callers may wait concurrently: each signal goes to one of them.
-    [[nodiscard]] waiting async_wait(time_limit limit = {}) const noexcept;
+    [[nodiscard]] wait_operation async_wait(time_limit limit = {}) const noexcept;
     result<signal_info> wait(time_limit limit = {},
                              std::source_location caller = std::source_location::current()) const;
 
@@ -80,9 +80,9 @@ private:
     ::sigset_t blocked_{};  // blocked by open(), and not before
 };
 
-class signal_set::waiting final : public detail::io_operation {
+class signal_set::wait_operation final : public detail::io_operation {
 public:
-    waiting(const detail::descriptor_ref& of, time_limit limit) noexcept;
+    wait_operation(const detail::descriptor_ref& of, time_limit limit) noexcept;
     bool ready() noexcept;
     result<signal_info> take(const waiter* w, wait_status how) const noexcept;
 

@@ -297,8 +297,8 @@ WEFT_NOINLINE result<std::size_t> read_now(stream_core& c, std::span<std::byte> 
                                            std::source_location caller) {
     const std::int64_t n = receive_at_once(c, into);
     if (has_to_wait(n)) [[unlikely]]
-        return detail::block_in_place<detail::read_transfer>(caller, std::ref(c), into,
-                                                             n != not_tried);
+        return detail::block_in_place<detail::read_transfer_operation>(caller, std::ref(c), into,
+                                                                       n != not_tried);
     release(c, true);
     return moved_or_error(n);
 }
@@ -333,15 +333,15 @@ result<std::size_t> stream::read_here(std::span<std::byte> into, std::source_loc
     stream_core& c = core();
     if (!has_no_look(c.owned.ref())) [[unlikely]]
         return read_now(c, into, caller);
-    return detail::block_in_place<detail::read_transfer>(caller, std::ref(c), into);
+    return detail::block_in_place<detail::read_transfer_operation>(caller, std::ref(c), into);
 }
 result<std::size_t> stream::read_apart(std::span<std::byte> into, std::source_location caller) {
     stream_core& c = core();
     const std::int64_t n = receive_at_once(c, into);
     if (has_to_wait(n)) {
         if (n != not_tried) release(c, true);
-        return detail::block_apart<detail::read_transfer>(*current_flow(), caller, std::ref(c),
-                                                          into);
+        return detail::block_apart<detail::read_transfer_operation>(*current_flow(), caller,
+                                                                    std::ref(c), into);
     }
     release(c, true);
     return moved_or_error(n);
@@ -367,8 +367,8 @@ result<std::size_t> stream::write(std::span<const std::byte> from, std::source_l
     stream_core& c = core();
     const std::int64_t n = send_at_once(c, from);
     if (has_to_wait(n)) [[unlikely]]
-        return block_outside<detail::write_transfer>(caller, std::ref(c), from,
-                                                     keeps_turn(c, false, n));
+        return block_outside<detail::write_transfer_operation>(caller, std::ref(c), from,
+                                                               keeps_turn(c, false, n));
     release(c, false);
     return moved_or_error(n);
 }
@@ -377,13 +377,13 @@ transfer_result stream::write_all(std::span<const std::byte> from, std::source_l
     stream_core& c = core();
     const std::int64_t n = send_at_once(c, from);
     if (has_to_wait(n)) [[unlikely]]
-        return block_outside<detail::write_all_transfer>(caller, std::ref(c), from,
-                                                         keeps_turn(c, false, n));
+        return block_outside<detail::write_all_transfer_operation>(caller, std::ref(c), from,
+                                                                   keeps_turn(c, false, n));
     if (n >= 0 && static_cast<std::size_t>(n) < from.size()) [[unlikely]]
         // Here on a shared stack too: if there is no memory for a wait, the operation ends its
         // turn.
-        return detail::block_here<detail::write_all_transfer>(caller, std::ref(c), from,
-                                                              static_cast<std::size_t>(n));
+        return detail::block_here<detail::write_all_transfer_operation>(
+            caller, std::ref(c), from, static_cast<std::size_t>(n));
     release(c, false);
     if (n < 0) return {0, error_of(n)};
     return {from.size(), {}};

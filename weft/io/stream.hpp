@@ -70,17 +70,18 @@ public:
 
     explicit operator bool() const noexcept { return core_ != nullptr; }
 
-    [[nodiscard]] detail::read_transfer async_read(std::span<std::byte> into) noexcept {
+    [[nodiscard]] detail::read_transfer_operation async_read(std::span<std::byte> into) noexcept {
         return {core(), into};
     }
     [[nodiscard]] detail::read_exact_operation async_read_exact(
         std::span<std::byte> into) noexcept {
         return {core(), into};
     }
-    [[nodiscard]] detail::write_transfer async_write(std::span<const std::byte> from) noexcept {
+    [[nodiscard]] detail::write_transfer_operation async_write(
+        std::span<const std::byte> from) noexcept {
         return {core(), from};
     }
-    [[nodiscard]] detail::write_all_transfer async_write_all(
+    [[nodiscard]] detail::write_all_transfer_operation async_write_all(
         std::span<const std::byte> from) noexcept {
         return {core(), from};
     }

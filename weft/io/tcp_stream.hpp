@@ -27,13 +27,13 @@ class listener;
 
 class tcp_stream : public stream {
 public:
-    using connecting = detail::connecting<tcp_stream>;
+    using connect_operation = detail::stream_connect_operation<tcp_stream>;
 
     tcp_stream() noexcept = default;  // none
 
     // To a peer, from any port. `limit` is at most what the system allows (about two minutes).
-    [[nodiscard]] static connecting async_connect(const endpoint& to,
-                                                  time_limit limit = {}) noexcept {
+    [[nodiscard]] static connect_operation async_connect(const endpoint& to,
+                                                         time_limit limit = {}) noexcept {
         return {to, limit};
     }
     static result<tcp_stream> connect(
@@ -43,8 +43,8 @@ public:
     // The first bytes go with the first packet, if the peer has given a cookie before (TCP Fast
     // Open); otherwise as connect(). This may then be done before anything was sent, so the first
     // operation must be a write; its result shows whether there is a peer.
-    [[nodiscard]] static connecting async_connect_fast(const endpoint& to,
-                                                       time_limit limit = {}) noexcept {
+    [[nodiscard]] static connect_operation async_connect_fast(const endpoint& to,
+                                                              time_limit limit = {}) noexcept {
         return {to, limit, true};
     }
     static result<tcp_stream> connect_fast(
@@ -58,7 +58,7 @@ public:
     // resolver_category(), or if no endpoint answers the error of the last to fail; timed_out;
     // operation_canceled.
     static constexpr duration default_attempt_delay = std::chrono::milliseconds(250);
-    [[nodiscard]] static detail::connecting_by_name<tcp_stream> async_connect(
+    [[nodiscard]] static detail::connect_by_name_operation<tcp_stream> async_connect(
         std::string_view where, time_limit limit = {},
         duration attempt_delay = default_attempt_delay) {
         return {where, limit, attempt_delay};
@@ -79,8 +79,8 @@ public:
     result<void> set_user_timeout(std::chrono::milliseconds most) noexcept;
 
 private:
-    friend connecting;
-    friend detail::connecting_by_name<tcp_stream>;
+    friend connect_operation;
+    friend detail::connect_by_name_operation<tcp_stream>;
     friend class listener<tcp_stream>;
     static result<tcp_stream> accepted(int number) noexcept;
     static result<tcp_stream> own(int number, std::uint64_t kind) noexcept;

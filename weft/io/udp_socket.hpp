@@ -3,7 +3,7 @@
 // Design: a datagram is transferred whole or not at all, so an operation ends with the first system
 // call that succeeds, and callers may send and receive concurrently.
 //
-// Limits: what did not fit into the buffer is lost and counted (received::truncated_bytes). An
+// Limits: what did not fit into the buffer is lost and counted (recv_result::truncated_bytes). An
 // empty datagram is a datagram: zero bytes and no error. There is no end of a stream. A socket that
 // has a peer gets the errors that come back by ICMP from its next operation, whichever that is:
 // connection_refused if no socket is bound there. So a send may report what became of the send
@@ -14,7 +14,7 @@
 //   while (auto d = s.recv_from(buffer))                // until it is closed, or stopped
 //       if (!d->is_truncated() && !s.send_to(std::span(buffer).first(d->bytes), d->from)) break;
 //
-//   std::array<weft::incoming, 32> batch;               // many in one system call
+//   std::array<weft::incoming_datagram, 32> batch;      // many in one system call
 //   for (auto& i : batch) i.into = next_buffer();
 //   for (auto& i : std::span(batch).first(s.recv_many(batch).value())) use(i.from, i.text());
 //
@@ -36,7 +36,8 @@ struct udp_options {
     bool broadcast = false;      // may send to a broadcast address
     bool only_v6 = false;        // at "[::]:0": no IPv4 datagrams
     // Datagrams of one sender may arrive as one, of up to 64 KiB, in recv_many():
-    // incoming::segment. The other receives would take several for one. A hint, see coalesces().
+    // incoming_datagram::segment. The other receives would take several for one. A hint, see
+    // coalesces().
     bool coalesce = false;
     bool details = false;  // recv_many() reports the local address, hops and traffic class
     duration recv_timeout = no_timeout;  // of one operation
@@ -74,7 +75,7 @@ public:
     result<void> set_broadcast(bool on) noexcept;
 
     // Whether the system can cut what is sent into segments. If so it may still refuse to, for one
-    // route (sent_many::cut_here()).
+    // route (send_many_result::cut_here()).
     bool can_cut() const noexcept;
     bool coalesces() const noexcept;
 

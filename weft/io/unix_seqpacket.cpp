@@ -16,13 +16,13 @@ result<descriptor> own_messages(int number) noexcept {
     return failure(error);
 }
 
-result<void> message_send::take(const waiter* w, wait_status how) const noexcept {
+result<void> message_send_operation::take(const waiter* w, wait_status how) const noexcept {
     if (const transfer_result t = outcome(w, how); !t) return failure(t.error());
     return {};
 }
 
-result<received> message_recv::take(const waiter* w, wait_status how) const noexcept {
-    result<received> r = taken(w, how);
+result<recv_result> message_recv_operation::take(const waiter* w, wait_status how) const noexcept {
+    result<recv_result> r = taken(w, how);
     if (r && r->bytes == 0 && r->truncated_bytes == 0) return failure(errc::unexpected_eof);
     return r;
 }

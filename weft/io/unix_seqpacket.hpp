@@ -34,10 +34,10 @@ namespace detail {
 // For a socket that keeps messages apart; the fd is closed on failure.
 result<descriptor> own_messages(int number) noexcept;
 
-class message_send final : public datagram_operation {
+class message_send_operation final : public datagram_operation {
 public:
-    message_send(const descriptor_ref& of, std::span<const std::byte> from,
-                 duration timeout) noexcept
+    message_send_operation(const descriptor_ref& of, std::span<const std::byte> from,
+                           duration timeout) noexcept
         : datagram_operation(of, io_request::send_message_here,
                              {const_cast<std::byte*>(from.data()), from.size()}, timeout,
                              "room for a message"),
@@ -49,23 +49,24 @@ private:
     bool empty_;
 };
 
-class message_recv final : public datagram_operation {
+class message_recv_operation final : public datagram_operation {
 public:
-    message_recv(const descriptor_ref& of, std::span<std::byte> into, duration timeout) noexcept
+    message_recv_operation(const descriptor_ref& of, std::span<std::byte> into,
+                           duration timeout) noexcept
         : datagram_operation(of, io_request::receive_message, into, timeout, "a message") {}
-    result<received> take(const waiter* w, wait_status how) const noexcept;
+    result<recv_result> take(const waiter* w, wait_status how) const noexcept;
 };
 
 }  // namespace detail
 
 class unix_seqpacket {
 public:
-    using connecting = detail::connecting<unix_seqpacket>;
+    using connect_operation = detail::stream_connect_operation<unix_seqpacket>;
 
     unix_seqpacket() noexcept = default;  // none
 
-    [[nodiscard]] static connecting async_connect(const endpoint& to,
-                                                  time_limit limit = {}) noexcept {
+    [[nodiscard]] static connect_operation async_connect(const endpoint& to,
+                                                         time_limit limit = {}) noexcept {
         return {to, limit, false, SOCK_SEQPACKET};
     }
     static result<unix_seqpacket> connect(
@@ -79,10 +80,11 @@ public:
     explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
 
     // message_size: it is too long; broken_pipe: the peer has ended.
-    [[nodiscard]] detail::message_send async_send(std::span<const std::byte> from) noexcept {
+    [[nodiscard]] detail::message_send_operation async_send(
+        std::span<const std::byte> from) noexcept {
         return {owned_.ref(), from, send_timeout_};
     }
-    [[nodiscard]] detail::message_recv async_recv(std::span<std::byte> into) noexcept {
+    [[nodiscard]] detail::message_recv_operation async_recv(std::span<std::byte> into) noexcept {
         return {owned_.ref(), into, recv_timeout_};
     }
     result<void> send(std::span<const std::byte> from,
@@ -90,8 +92,8 @@ public:
         auto op = async_send(from);
         return detail::block_for(op, caller);
     }
-    result<received> recv(std::span<std::byte> into,
-                          std::source_location caller = std::source_location::current()) {
+    result<recv_result> recv(std::span<std::byte> into,
+                             std::source_location caller = std::source_location::current()) {
         auto op = async_recv(into);
         return detail::block_for(op, caller);
     }
@@ -100,11 +102,11 @@ public:
     // must stay open until it was sent. bad_file_descriptor: one of them is not open, or this
     // object is empty; invalid_argument: there is no byte, or no room for one, or there are too
     // many fds.
-    [[nodiscard]] detail::message_send_numbers async_send_numbers(
+    [[nodiscard]] detail::message_send_numbers_operation async_send_numbers(
         std::span<const std::byte> from, std::span<const int> numbers) noexcept {
         return {owned_.ref(), from, numbers, send_timeout_};
     }
-    [[nodiscard]] detail::message_recv_numbers async_recv_numbers(
+    [[nodiscard]] detail::message_recv_numbers_operation async_recv_numbers(
         std::span<std::byte> into, std::span<owned_number> room) noexcept {
         return {owned_.ref(), into, room, recv_timeout_};
     }
@@ -113,7 +115,7 @@ public:
         auto op = async_send_numbers(from, numbers);
         return detail::block_for(op, caller);
     }
-    result<received_numbers> recv_numbers(
+    result<recv_numbers_result> recv_numbers(
         std::span<std::byte> into, std::span<owned_number> room,
         std::source_location caller = std::source_location::current()) {
         auto op = async_recv_numbers(into, room);
@@ -139,7 +141,7 @@ public:
     int native_handle() const noexcept { return owned_.number(); }
 
 private:
-    friend connecting;
+    friend connect_operation;
     static result<unix_seqpacket> of(detail::descriptor owned) noexcept {
         return unix_seqpacket(std::move(owned));
     }

@@ -25,12 +25,12 @@ namespace weft {
 
 class unix_stream : public stream {
 public:
-    using connecting = detail::connecting<unix_stream>;
+    using connect_operation = detail::stream_connect_operation<unix_stream>;
 
     unix_stream() noexcept = default;  // none
 
-    [[nodiscard]] static connecting async_connect(const endpoint& to,
-                                                  time_limit limit = {}) noexcept {
+    [[nodiscard]] static connect_operation async_connect(const endpoint& to,
+                                                         time_limit limit = {}) noexcept {
         return {to, limit};
     }
     static result<unix_stream> connect(
@@ -46,11 +46,11 @@ public:
     // time. Zero bytes received: the peer has ended. bad_file_descriptor: an fd is not open, or
     // this stream is empty; invalid_argument: there is no byte, or no room for one, or there are
     // too many fds.
-    [[nodiscard]] detail::stream_send_numbers async_send_numbers(
+    [[nodiscard]] detail::stream_send_numbers_operation async_send_numbers(
         std::span<const std::byte> from, std::span<const int> numbers) noexcept {
         return {core(), from, numbers};
     }
-    [[nodiscard]] detail::stream_recv_numbers async_recv_numbers(
+    [[nodiscard]] detail::stream_recv_numbers_operation async_recv_numbers(
         std::span<std::byte> into, std::span<owned_number> room) noexcept {
         return {core(), into, room};
     }
@@ -59,7 +59,7 @@ public:
         auto op = async_send_numbers(from, numbers);
         return detail::block_for(op, caller);
     }
-    result<received_numbers> recv_numbers(
+    result<recv_numbers_result> recv_numbers(
         std::span<std::byte> into, std::span<owned_number> room,
         std::source_location caller = std::source_location::current()) {
         auto op = async_recv_numbers(into, room);
@@ -69,7 +69,7 @@ public:
     result<peer_credentials> credentials() const noexcept { return detail::credentials_of(ref()); }
 
 private:
-    friend connecting;
+    friend connect_operation;
     friend class listener<unix_stream>;
     static result<unix_stream> accepted(int number) noexcept { return adopt(number); }
     static result<unix_stream> of(detail::descriptor owned) noexcept;

@@ -51,14 +51,14 @@ public:
     // Whether a wait would end at once.
     bool is_ready() const noexcept { return over_ || state_.is_ready(); }
 
-    class [[nodiscard]] waiting {
+    class [[nodiscard]] wait_operation {
     public:
         static constexpr bool reports_stop = true;
 
         bool ready() const noexcept { return reply_->is_ready(); }
         bool start(waiter& w) noexcept {
             w.enlist("a reply", reply_, this, [](waiter& gone) noexcept {
-                gone.template operation<waiting>().reply_->state_.cancel(gone);
+                gone.template operation<wait_operation>().reply_->state_.cancel(gone);
             });
             w.mark_external();
             return reply_->state_.enlist(w);
@@ -72,12 +72,12 @@ public:
 
     private:
         friend expected_reply;
-        waiting(expected_reply& r, time_limit limit) noexcept : reply_(&r), limit_(limit) {}
+        wait_operation(expected_reply& r, time_limit limit) noexcept : reply_(&r), limit_(limit) {}
         expected_reply* reply_;
         time_limit limit_;
     };
 
-    waiting async_wait(time_limit limit = {}) noexcept { return {*this, limit}; }
+    wait_operation async_wait(time_limit limit = {}) noexcept { return {*this, limit}; }
     detail::outcome_t<T> wait(time_limit limit = {}) { return await(async_wait(limit)); }
 
     // The caller has taken r out of the table. What making the value throws, the waiter throws.

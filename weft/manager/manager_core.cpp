@@ -237,17 +237,17 @@ manager_stats manager_core::stats() const noexcept {
         .type_mismatch_count = misfits_.load(std::memory_order_relaxed) + replies_.misfit_count()};
 }
 
-bool manager_core::emptiness::start(waiter& w) noexcept {
+bool manager_core::idle_operation::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the end of all tasks of a manager", core_, this, [](waiter& gone) noexcept {
-        auto& self = gone.operation<emptiness>();
+        auto& self = gone.operation<idle_operation>();
         self.core_->live_.cancel(self.node_);
     });
     w.mark_external();
     return core_->live_.enlist(node_);
 }
 
-result<void> manager_core::emptiness::take(const waiter*, wait_status how) const {
+result<void> manager_core::idle_operation::take(const waiter*, wait_status how) const {
     if (how == wait_status::stopped) return failure(std::errc::operation_canceled);
     if (how == wait_status::timed_out) return failure(std::errc::timed_out);
     return {};

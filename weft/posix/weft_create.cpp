@@ -155,7 +155,7 @@ int join(weft_t fiber, void** value, time_point until, bool tries) {
     };
     {
         at_the_end then{all, *who, mine};
-        then.joined = await(timed<join_operation>(until, *who->core));
+        then.joined = await(timed<fiber_end_operation>(until, *who->core));
         if (!then.joined) return ends.went_on(ETIMEDOUT);
     }
     const int error = who->lacks_memory ? EAGAIN : 0;          // N1

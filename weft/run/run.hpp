@@ -36,7 +36,7 @@ std::invoke_result_t<std::decay_t<F>> run(F&& f, const fiber_options& options = 
         own);
     if (own.launch == launch::deferred) main.start();
     l.run();
-    const join_outcome how = main.join();
+    const join_result how = main.join();
     if (how.is_stopped()) detail::throw_stopped(how.reason());
     return value.take();
 }

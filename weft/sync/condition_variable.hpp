@@ -101,12 +101,12 @@ public:
     }
 
     // For co_await: the first returns nothing, the second a cv_status.
-    detail::condition_wait<std::unique_lock<mutex>, void> async_wait(
+    detail::condition_wait_operation<std::unique_lock<mutex>, void> async_wait(
         std::unique_lock<mutex>& lock,
         std::source_location caller = std::source_location::current()) noexcept {
         return {queue_, lock, {}, caller};
     }
-    detail::condition_wait<std::unique_lock<mutex>, std::cv_status> async_wait(
+    detail::condition_wait_operation<std::unique_lock<mutex>, std::cv_status> async_wait(
         std::unique_lock<mutex>& lock, time_limit limit,
         std::source_location caller = std::source_location::current()) noexcept {
         return {queue_, lock, limit, caller};

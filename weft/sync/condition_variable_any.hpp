@@ -102,12 +102,12 @@ public:
 
     // For co_await: the first returns nothing, the second a cv_status.
     template <detail::awaitable_lock Lock>
-    detail::condition_wait<Lock, void> async_wait(
+    detail::condition_wait_operation<Lock, void> async_wait(
         Lock& lock, std::source_location caller = std::source_location::current()) noexcept {
         return {queue_, lock, {}, caller};
     }
     template <detail::awaitable_lock Lock>
-    detail::condition_wait<Lock, std::cv_status> async_wait(
+    detail::condition_wait_operation<Lock, std::cv_status> async_wait(
         Lock& lock, time_limit limit,
         std::source_location caller = std::source_location::current()) noexcept {
         return {queue_, lock, limit, caller};

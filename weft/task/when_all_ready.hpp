@@ -27,12 +27,12 @@ namespace weft {
 
 // The outcome of a task: a value, an exception, or a stop.
 template <class T>
-class [[nodiscard]] task_outcome {
+class [[nodiscard]] when_all_ready_result {
     using kept = detail::kept_t<T>;
     using reference = std::add_lvalue_reference_t<T>;
 
 public:
-    explicit task_outcome(detail::task_run<T>& ended) : state_(taken(ended)) {}
+    explicit when_all_ready_result(detail::task_run<T>& ended) : state_(taken(ended)) {}
 
     bool has_value() const noexcept { return state_.index() == 0; }
     explicit operator bool() const noexcept { return has_value(); }
@@ -83,14 +83,17 @@ class [[nodiscard]] when_all_ready_operation : public detail::mixed_group<Ts...>
 public:
     using detail::mixed_group<Ts...>::mixed_group;
 
-    std::tuple<task_outcome<Ts>...> take([[maybe_unused]] const waiter* w,
-                                         [[maybe_unused]] wait_status how) {
+    std::tuple<when_all_ready_result<Ts>...> take([[maybe_unused]] const waiter* w,
+                                                  [[maybe_unused]] wait_status how) {
         if constexpr (sizeof...(Ts) == 0) {
             return {};
         } else {
             this->check_begun(w, how);
             return std::apply(
-                [](auto&... r) { return std::tuple<task_outcome<Ts>...>{task_outcome<Ts>(r)...}; },
+                [](auto&... r) {
+                    return std::tuple<when_all_ready_result<Ts>...>{
+                        when_all_ready_result<Ts>(r)...};
+                },
                 *this->runs_);
         }
     }
@@ -102,9 +105,9 @@ class [[nodiscard]] when_all_ready_range_operation : public detail::range_group<
 public:
     using detail::range_group<T>::range_group;
 
-    std::vector<task_outcome<T>> take(const waiter* w, wait_status how) {
+    std::vector<when_all_ready_result<T>> take(const waiter* w, wait_status how) {
         this->check_begun(w, how);
-        std::vector<task_outcome<T>> all;
+        std::vector<when_all_ready_result<T>> all;
         all.reserve(this->runs_.size());
         for (auto& r : this->runs_) all.emplace_back(r);
         return all;

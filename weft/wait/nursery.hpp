@@ -80,8 +80,8 @@ public:
     // stopped{deadline}.
     void join(std::source_location caller = std::source_location::current());
     // The same for co_await, except that errors are left for rethrow().
-    class joining;
-    [[nodiscard]] joining async_join() noexcept;
+    class join_operation;
+    [[nodiscard]] join_operation async_join() noexcept;
     void rethrow();  // the first error, once
 
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
@@ -127,14 +127,15 @@ private:
 
 // A failed child ends each wait of the block but this one, which lasts until all have ended,
 // whether the failure came before it or comes during it.
-class [[nodiscard]] nursery::joining : public detail::scope::join_operation {
+class [[nodiscard]] nursery::join_operation : public detail::scope::end_operation {
 public:
-    explicit joining(nursery& n) noexcept : join_operation(n.children_.join()), nursery_(&n) {}
+    explicit join_operation(nursery& n) noexcept
+        : end_operation(n.children_.join()), nursery_(&n) {}
     // Only before it is awaited.
-    joining(joining&& other) noexcept : joining(*other.nursery_) {}
+    join_operation(join_operation&& other) noexcept : join_operation(*other.nursery_) {}
 
     bool ready() noexcept {
-        if (join_operation::ready()) return true;
+        if (end_operation::ready()) return true;
         // All have been asked to stop, so a stop could add nothing.
         if (nursery_->has_failed() && !nursery_->reported_ && !until_all_have_ended_)
             until_all_have_ended_.emplace();
@@ -142,7 +143,7 @@ public:
     }
     void take(const waiter* w, wait_status how) {
         until_all_have_ended_.reset();
-        join_operation::take(w, how);
+        end_operation::take(w, how);
     }
 
 private:
@@ -150,6 +151,6 @@ private:
     std::optional<shield> until_all_have_ended_;
 };
 
-inline nursery::joining nursery::async_join() noexcept { return joining(*this); }
+inline nursery::join_operation nursery::async_join() noexcept { return join_operation(*this); }
 
 }  // namespace weft

@@ -106,17 +106,17 @@ void scope::kill_children() noexcept {
     }
 }
 
-bool scope::join_operation::start(waiter& w) noexcept {
+bool scope::end_operation::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist(
         "the end of its children", scope_, this,
         [](waiter& gone) noexcept {
-            auto& self = gone.operation<join_operation>();
+            auto& self = gone.operation<end_operation>();
             self.scope_->queue_.cancel(self.node_);
             self.scope_->kill_children();
         },
         [](waiter& stopped, stop_reason reason) noexcept {
-            stopped.operation<join_operation>().scope_->request_stop(reason);
+            stopped.operation<end_operation>().scope_->request_stop(reason);
         });
     const std::lock_guard held(scope_->queue_);
     if (scope_->living_count_ == 0) return false;
@@ -126,7 +126,7 @@ bool scope::join_operation::start(waiter& w) noexcept {
     return true;
 }
 
-void scope::join_operation::take(const waiter* w, wait_status how) const {
+void scope::end_operation::take(const waiter* w, wait_status how) const {
     // Written before the last child left, whose leave() woke this waiter. An error is reported
     // instead.
     const bool cut_short = std::exchange(scope_->cut_short_, false);  // reported once

@@ -167,13 +167,13 @@ struct watched_fiber : fiber_core {
 void destroy_locals(fiber_core& c) noexcept;
 
 // Waits for the end of a fiber.
-class join_operation {
+class fiber_end_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    explicit join_operation(fiber_core& f) noexcept : fiber_(&f) {}
+    explicit fiber_end_operation(fiber_core& f) noexcept : fiber_(&f) {}
     // Only before the operation is awaited.
-    join_operation(join_operation&& other) noexcept : fiber_(other.fiber_) {}
+    fiber_end_operation(fiber_end_operation&& other) noexcept : fiber_(other.fiber_) {}
     bool ready() const noexcept;
     bool start(waiter& w) noexcept;
     void take(const waiter* w, wait_status how) const;

@@ -1,4 +1,5 @@
-// future_wait: waits for a future as operations (wait/operation.hpp), for each kind of agent.
+// future_wait_operation: waits for a future as operations (wait/operation.hpp), for each kind of
+// agent.
 #pragma once
 
 #include <source_location>
@@ -11,20 +12,21 @@
 namespace weft::detail {
 
 // Waits until the future has an outcome.
-class [[nodiscard]] future_wait {
+class [[nodiscard]] future_wait_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    explicit future_wait(future_core& c, time_limit limit = {}) noexcept
+    explicit future_wait_operation(future_core& c, time_limit limit = {}) noexcept
         : core_(&c), limit_(limit) {}
     // Precondition: the operation is not awaited yet.
-    future_wait(future_wait&& other) noexcept : future_wait(*other.core_, other.limit_) {}
+    future_wait_operation(future_wait_operation&& other) noexcept
+        : future_wait_operation(*other.core_, other.limit_) {}
 
     bool ready() const noexcept { return core_->word.is_done(); }
     bool start(waiter& w) noexcept {
         listen_.owner = &w;
         w.enlist("a future", core_, this, [](waiter& gone) noexcept {
-            static_cast<void>(gone.operation<future_wait>().core_->word.detach());
+            static_cast<void>(gone.operation<future_wait_operation>().core_->word.detach());
         });
         w.mark_external();
         return core_->word.attach(listen_);
@@ -57,13 +59,14 @@ private:
 
 // Waits for the outcome and takes it: `from` is empty then.
 template <class T>
-class [[nodiscard]] future_get : public future_wait {
+class [[nodiscard]] future_get_operation : public future_wait_operation {
 public:
-    future_get(future_core*& from, future_core& c) noexcept : future_wait(c), from_(&from) {}
-    future_get(future_get&&) noexcept = default;
+    future_get_operation(future_core*& from, future_core& c) noexcept
+        : future_wait_operation(c), from_(&from) {}
+    future_get_operation(future_get_operation&&) noexcept = default;
 
     T take(const waiter* w, wait_status how) {
-        future_wait::take(w, how);
+        future_wait_operation::take(w, how);
         const taken c(std::exchange(*from_, nullptr));
         if (!c.core->has_value()) c.core->throw_failure();
         if constexpr (!std::is_void_v<T>) return moved<T>(value_of<T>(*c.core));
@@ -80,14 +83,14 @@ protected:
 };
 
 template <class T>
-class [[nodiscard]] future_result : public future_get<T> {
+class [[nodiscard]] future_get_result_operation : public future_get_operation<T> {
 public:
     static constexpr bool reports_stop = true;
-    using future_get<T>::future_get;
+    using future_get_operation<T>::future_get_operation;
 
     result<T> take(const waiter*, wait_status how) {
         if (how == wait_status::stopped) return weft::failure(std::errc::operation_canceled);
-        const typename future_get<T>::taken c(std::exchange(*this->from_, nullptr));
+        const typename future_get_operation<T>::taken c(std::exchange(*this->from_, nullptr));
         if (!c.core->has_value()) return weft::failure(c.core->failure_code());
         if constexpr (std::is_void_v<T>)
             return {};

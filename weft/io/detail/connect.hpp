@@ -34,7 +34,7 @@ private:
 
 // Stream::of(descriptor) makes the stream of a connected socket.
 template <class Stream>
-class connecting final : public connect_operation {
+class stream_connect_operation final : public connect_operation {
 public:
     using connect_operation::connect_operation;
     result<Stream> take(const waiter* w, wait_status how) noexcept {

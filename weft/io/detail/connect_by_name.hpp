@@ -64,7 +64,7 @@ private:
 
 // Stream::of(descriptor) makes the stream of a connected socket.
 template <class Stream>
-class connecting_by_name final : public connect_by_name {
+class connect_by_name_operation final : public connect_by_name {
 public:
     using connect_by_name::connect_by_name;
     result<Stream> take(const waiter*, wait_status) noexcept {

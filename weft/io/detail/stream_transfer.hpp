@@ -190,39 +190,42 @@ private:
 };
 
 // `has_turn`: the caller has taken the turn, and the operation ends it.
-class read_transfer : public stream_transfer {
+class read_transfer_operation : public stream_transfer {
 public:
-    read_transfer(stream_core& c, std::span<std::byte> into) noexcept
+    read_transfer_operation(stream_core& c, std::span<std::byte> into) noexcept
         : stream_transfer(c, true, into.data(), into.size(), false) {}
-    read_transfer(stream_core& c, std::span<std::byte> into, bool has_turn) noexcept
-        : read_transfer(c, into) {
+    read_transfer_operation(stream_core& c, std::span<std::byte> into, bool has_turn) noexcept
+        : read_transfer_operation(c, into) {
         keep_turn(has_turn);
     }
     result<std::size_t> take(const waiter* w, wait_status how) noexcept { return some(w, how); }
 };
 
-class write_transfer : public stream_transfer {
+class write_transfer_operation : public stream_transfer {
 public:
-    write_transfer(stream_core& c, std::span<const std::byte> from) noexcept
+    write_transfer_operation(stream_core& c, std::span<const std::byte> from) noexcept
         : stream_transfer(c, false, const_cast<std::byte*>(from.data()), from.size(), false) {}
-    write_transfer(stream_core& c, std::span<const std::byte> from, bool has_turn) noexcept
-        : write_transfer(c, from) {
+    write_transfer_operation(stream_core& c, std::span<const std::byte> from,
+                             bool has_turn) noexcept
+        : write_transfer_operation(c, from) {
         keep_turn(has_turn);
     }
     result<std::size_t> take(const waiter* w, wait_status how) noexcept { return some(w, how); }
 };
 
-class write_all_transfer : public stream_transfer {
+class write_all_transfer_operation : public stream_transfer {
 public:
-    write_all_transfer(stream_core& c, std::span<const std::byte> from) noexcept
+    write_all_transfer_operation(stream_core& c, std::span<const std::byte> from) noexcept
         : stream_transfer(c, false, const_cast<std::byte*>(from.data()), from.size(), true) {}
-    write_all_transfer(stream_core& c, std::span<const std::byte> from, bool has_turn) noexcept
-        : write_all_transfer(c, from) {
+    write_all_transfer_operation(stream_core& c, std::span<const std::byte> from,
+                                 bool has_turn) noexcept
+        : write_all_transfer_operation(c, from) {
         keep_turn(has_turn);
     }
     // In the turn to write that the caller has, in which it has sent the first `sent` bytes.
-    write_all_transfer(stream_core& c, std::span<const std::byte> from, std::size_t sent) noexcept
-        : write_all_transfer(c, from) {
+    write_all_transfer_operation(stream_core& c, std::span<const std::byte> from,
+                                 std::size_t sent) noexcept
+        : write_all_transfer_operation(c, from) {
         go_on_from(sent);
     }
     transfer_result take(const waiter* w, wait_status how) noexcept { return outcome(w, how); }

@@ -105,9 +105,9 @@ private:
     io_wait_node second_;  // among the readers, if it waits to write or to read
 };
 
-class tls_read final : public tls_operation {
+class tls_read_operation final : public tls_operation {
 public:
-    tls_read(tls_core& c, std::span<std::byte> into) noexcept
+    tls_read_operation(tls_core& c, std::span<std::byte> into) noexcept
         : tls_operation(c, read, into.data(), into.size(), false) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         const transfer_result t = taken(w, how);
@@ -116,9 +116,9 @@ public:
     }
 };
 
-class tls_read_exact final : public tls_operation {
+class tls_read_exact_operation final : public tls_operation {
 public:
-    tls_read_exact(tls_core& c, std::span<std::byte> into) noexcept
+    tls_read_exact_operation(tls_core& c, std::span<std::byte> into) noexcept
         : tls_operation(c, read, into.data(), into.size(), true), all_(into.size()) {}
     transfer_result take(const waiter* w, wait_status how) noexcept {
         return all_or_eof(taken(w, how), all_);
@@ -128,16 +128,16 @@ private:
     std::size_t all_;
 };
 
-class tls_write_all final : public tls_operation {
+class tls_write_all_operation final : public tls_operation {
 public:
-    tls_write_all(tls_core& c, std::span<const std::byte> from) noexcept
+    tls_write_all_operation(tls_core& c, std::span<const std::byte> from) noexcept
         : tls_operation(c, write, from.data(), from.size(), true) {}
     transfer_result take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
 };
 
-class tls_turn final : public tls_operation {
+class tls_turn_operation final : public tls_operation {
 public:
-    tls_turn(tls_core& c, kind k) noexcept : tls_operation(c, k, nullptr, 0, true) {}
+    tls_turn_operation(tls_core& c, kind k) noexcept : tls_operation(c, k, nullptr, 0, true) {}
     result<void> take(const waiter* w, wait_status how) noexcept {
         if (const transfer_result t = taken(w, how); !t) return failure(t.error());
         return {};
@@ -177,19 +177,21 @@ public:
 
     explicit operator bool() const noexcept { return core_ != nullptr; }
 
-    [[nodiscard]] detail::tls_turn async_handshake() noexcept {
+    [[nodiscard]] detail::tls_turn_operation async_handshake() noexcept {
         return {core(), detail::tls_operation::handshake};
     }
-    [[nodiscard]] detail::tls_read async_read(std::span<std::byte> into) noexcept {
+    [[nodiscard]] detail::tls_read_operation async_read(std::span<std::byte> into) noexcept {
         return {core(), into};
     }
-    [[nodiscard]] detail::tls_read_exact async_read_exact(std::span<std::byte> into) noexcept {
+    [[nodiscard]] detail::tls_read_exact_operation async_read_exact(
+        std::span<std::byte> into) noexcept {
         return {core(), into};
     }
-    [[nodiscard]] detail::tls_write_all async_write_all(std::span<const std::byte> from) noexcept {
+    [[nodiscard]] detail::tls_write_all_operation async_write_all(
+        std::span<const std::byte> from) noexcept {
         return {core(), from};
     }
-    [[nodiscard]] detail::tls_turn async_shutdown() noexcept {
+    [[nodiscard]] detail::tls_turn_operation async_shutdown() noexcept {
         return {core(), detail::tls_operation::shutdown};
     }
 

@@ -78,13 +78,14 @@ public:
     home_lock& joins_lock() noexcept { return joins_lock_; }
 
     // The wait until no task is live.
-    class [[nodiscard]] emptiness {
+    class [[nodiscard]] idle_operation {
     public:
         static constexpr bool reports_stop = true;
 
-        emptiness(manager_core& c, time_limit limit) noexcept : core_(&c), limit_(limit) {}
+        idle_operation(manager_core& c, time_limit limit) noexcept : core_(&c), limit_(limit) {}
         // Only before the operation is awaited.
-        emptiness(emptiness&& other) noexcept : core_(other.core_), limit_(other.limit_) {}
+        idle_operation(idle_operation&& other) noexcept
+            : core_(other.core_), limit_(other.limit_) {}
         bool ready() const noexcept { return core_->live_.is_empty(); }
         bool start(waiter& w) noexcept;
         time_point deadline() const noexcept { return detail::deadline_of(limit_); }
@@ -95,7 +96,7 @@ public:
         time_limit limit_;
         wait_node node_;
     };
-    [[nodiscard]] emptiness async_wait_until_idle(time_limit limit) noexcept {
+    [[nodiscard]] idle_operation async_wait_until_idle(time_limit limit) noexcept {
         return {*this, limit};
     }
 

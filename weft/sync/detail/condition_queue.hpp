@@ -241,10 +241,10 @@ private:
 
 // A wait that is not awaited yet.
 template <class Lock, class Result>
-class [[nodiscard]] condition_wait {
+class [[nodiscard]] condition_wait_operation {
 public:
-    condition_wait(condition_queue& q, Lock& lock, time_limit limit,
-                   std::source_location caller) noexcept
+    condition_wait_operation(condition_queue& q, Lock& lock, time_limit limit,
+                             std::source_location caller) noexcept
         : queue_(&q), lock_(&lock), limit_(limit), caller_(caller) {}
     typed_condition_awaiter<Lock, Result> operator co_await() const noexcept {
         return {*queue_, *lock_, limit_, caller_};

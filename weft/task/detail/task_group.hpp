@@ -53,7 +53,7 @@ protected:
 
 private:
     std::optional<scope> scope_;
-    std::optional<scope::join_operation> join_;
+    std::optional<scope::end_operation> join_;
 };
 
 // Tasks of several types, or a range of one.

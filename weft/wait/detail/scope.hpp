@@ -92,13 +92,13 @@ public:
     void kill_children() noexcept;
 
     // Waits until no flow is live in the scope.
-    class join_operation {
+    class end_operation {
     public:
         static constexpr bool reports_stop = false;
 
-        explicit join_operation(scope& s) noexcept : scope_(&s) {}
+        explicit end_operation(scope& s) noexcept : scope_(&s) {}
         // Only before the operation is awaited.
-        join_operation(join_operation&& other) noexcept : scope_(other.scope_) {}
+        end_operation(end_operation&& other) noexcept : scope_(other.scope_) {}
         bool ready() const noexcept { return scope_->empty(); }
         bool start(waiter& w) noexcept;
         // Children that were asked to stop have ended, so a stop is not reported as a stop of the
@@ -110,7 +110,7 @@ public:
         scope* scope_;
         wait_node node_;
     };
-    [[nodiscard]] join_operation join() noexcept { return join_operation(*this); }
+    [[nodiscard]] end_operation join() noexcept { return end_operation(*this); }
 
 private:
     stop_source stop_;
