@@ -90,7 +90,7 @@ TESTED_ELSEWHERE = {
     "weft/future/detail/outcome.hpp": "promise_test carries each kind of value and failure",
     "weft/future/detail/body.hpp": "future_test: functions of each form, in each way",
     "weft/future/detail/continuation.hpp": "future_test: then in each of its forms",
-    "weft/future/detail/future_wait.hpp": "cancel_test ends each wait, future_test lets them end",
+    "weft/future/detail/future_wait_operation.hpp": "cancel_test ends each wait, future_test lets them end",
     "weft/future/detail/multi_source_core.hpp": "poll_test, limited_test and when_test: all that ask for turns",
     "weft/future/detail/group.hpp": "when_test",
     "weft/wait/detail/nursery_block.hpp": "nursery_test of fiber: a child that fails stops the block",

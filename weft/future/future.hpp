@@ -36,7 +36,7 @@
 
 #include "weft/base/result.hpp"
 #include "weft/future/detail/continuation.hpp"
-#include "weft/future/detail/future_wait.hpp"
+#include "weft/future/detail/future_wait_operation.hpp"
 #include "weft/future/detail/limited.hpp"
 #include "weft/future/detail/poll.hpp"
 #include "weft/wait/await.hpp"
