@@ -25,7 +25,7 @@ TEST(spin_wait, uses_little_cpu_when_it_lasts) {
     EXPECT_LT(cpu_seconds() - before, 0.1);
 }
 
-TEST(a_nap, lasts_at_least_the_given_time) {
+TEST(nap, lasts_at_least_the_given_time) {
     const auto began = steady_now();
     weft::detail::nap(2ms);
     EXPECT_GE(steady_now() - began, 2ms);

@@ -7,12 +7,12 @@
 namespace weft::detail {
 namespace {
 
-class fp_control_test : public ::testing::Test {
+class fp_environment_test : public ::testing::Test {
 protected:
     void TearDown() override { std::fesetenv(FE_DFL_ENV); }
 };
 
-TEST_F(fp_control_test, restores_the_rounding_mode) {
+TEST_F(fp_environment_test, restores_the_rounding_mode) {
     fp_control plain;
     plain.read();
     std::fesetround(FE_UPWARD);
@@ -24,7 +24,7 @@ TEST_F(fp_control_test, restores_the_rounding_mode) {
     EXPECT_EQ(std::fegetround(), FE_UPWARD);
 }
 
-TEST_F(fp_control_test, reports_whether_it_is_current) {
+TEST_F(fp_environment_test, reports_whether_it_is_current) {
     fp_control plain;
     plain.read();
     EXPECT_TRUE(plain.is_current());
@@ -35,7 +35,7 @@ TEST_F(fp_control_test, reports_whether_it_is_current) {
 }
 
 #if WEFT_X86_64
-TEST_F(fp_control_test, restores_flush_to_zero_and_the_x87_control_word) {
+TEST_F(fp_environment_test, restores_flush_to_zero_and_the_x87_control_word) {
     fp_control plain;
     plain.read();
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8000);
@@ -49,7 +49,7 @@ TEST_F(fp_control_test, restores_flush_to_zero_and_the_x87_control_word) {
     EXPECT_TRUE(plain.is_current());
 }
 
-TEST_F(fp_control_test, ignores_the_sticky_exception_flags) {
+TEST_F(fp_environment_test, ignores_the_sticky_exception_flags) {
     fp_control plain;
     plain.read();
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() ^ 0x3f);  // the sticky flags

@@ -592,7 +592,7 @@ TEST(fiber_handle, of_a_done_child_refuses_a_stop_without_its_loop) {
     EXPECT_FALSE(x.request_stop());
 }
 
-TEST(child_fiber_death, second_get_is_refused) {
+TEST(fiber_handle_death, second_get_is_refused) {
     const auto twice = [] {
         in_a_fiber([] {
             nursery n;

@@ -26,14 +26,14 @@ std::string text_of(const borrowed_buffer& r) {
     return {reinterpret_cast<const char*>(r.span().data()), r.size()};
 }
 
-class receive : public weft::testing::on_each_driver {
+class read_borrowed : public weft::testing::on_each_driver {
 protected:
     weft::io_driver& driver() { return *loop().driven_by()->io(); }
     std::size_t out_count() { return driver().buffers().out_count(); }
 };
-INSTANTIATE_ON_DRIVERS(receive);
+INSTANTIATE_ON_DRIVERS(read_borrowed);
 
-TEST_P(receive, returns_available_bytes_and_then_the_end) {
+TEST_P(read_borrowed, returns_available_bytes_and_then_the_end) {
     run([&] {
         connection c = connected();
         ASSERT_TRUE(c.client.write_all(bytes_of("abc")));
@@ -50,7 +50,7 @@ TEST_P(receive, returns_available_bytes_and_then_the_end) {
     EXPECT_EQ(out_count(), 0u);
 }
 
-TEST_P(receive, serves_tasks_as_it_serves_fibers) {
+TEST_P(read_borrowed, serves_tasks_as_it_serves_fibers) {
     run([&] {
         connection c = connected();
         auto echo = [](tcp_stream& s) -> weft::task<int> {
@@ -74,7 +74,7 @@ TEST_P(receive, serves_tasks_as_it_serves_fibers) {
     EXPECT_EQ(out_count(), 0u);
 }
 
-TEST_P(receive, holds_no_buffer_while_waiting_for_data) {
+TEST_P(read_borrowed, holds_no_buffer_while_waiting_for_data) {
     run([&] {
         std::vector<connection> all(20);
         std::vector<fiber> waiting;
@@ -91,7 +91,7 @@ TEST_P(receive, holds_no_buffer_while_waiting_for_data) {
     });
 }
 
-TEST_P(receive, can_borrow_more_buffers_than_the_pool_has) {
+TEST_P(read_borrowed, can_borrow_more_buffers_than_the_pool_has) {
     driver().set_read_buffers(4, 64);
     run([&] {
         std::vector<connection> all(40);
@@ -120,7 +120,7 @@ TEST_P(receive, can_borrow_more_buffers_than_the_pool_has) {
 }
 
 // As with a kernel before 5.19: it refuses to choose from so many.
-TEST_P(receive, works_when_the_kernel_cannot_select_buffers) {
+TEST_P(read_borrowed, works_when_the_kernel_cannot_select_buffers) {
     driver().set_read_buffers(65536, 64);
     run([&] {
         connection c = connected();
@@ -145,7 +145,7 @@ TEST_P(receive, works_when_the_kernel_cannot_select_buffers) {
     EXPECT_EQ(out_count(), 0u);
 }
 
-TEST_P(receive, is_refused_to_a_second_reader) {
+TEST_P(read_borrowed, is_refused_to_a_second_reader) {
     run([] {
         connection c = connected();
         fiber first([&] { EXPECT_EQ(c.server.read_borrowed().value().size(), 1u); });
@@ -158,7 +158,7 @@ TEST_P(receive, is_refused_to_a_second_reader) {
     });
 }
 
-TEST_P(receive, ends_at_a_timeout_a_stop_or_a_close) {
+TEST_P(read_borrowed, ends_at_a_timeout_a_stop_or_a_close) {
     run([] {
         connection c = connected();
         c.server.set_options({.read_timeout = 2ms});
@@ -181,7 +181,7 @@ TEST_P(receive, ends_at_a_timeout_a_stop_or_a_close) {
 
 // Either the byte is delivered as borrowed_buffer or the stop is; the byte is there for the next
 // call then, and no buffer is lost in between.
-TEST_P(receive, loses_neither_the_bytes_nor_a_stop_that_races_with_them) {
+TEST_P(read_borrowed, loses_neither_the_bytes_nor_a_stop_that_races_with_them) {
     driver().set_read_buffers(4, 64);
     int both[2] = {};
     run([&] {
@@ -215,7 +215,7 @@ TEST_P(receive, loses_neither_the_bytes_nor_a_stop_that_races_with_them) {
     EXPECT_NE(both[0], 0);
 }
 
-TEST_P(receive, keeps_no_buffer_when_its_fiber_is_killed) {
+TEST_P(read_borrowed, keeps_no_buffer_when_its_fiber_is_killed) {
     for (const bool came : {false, true}) {
         SetUp();
         connection c;
@@ -246,7 +246,7 @@ TEST_P(receive, keeps_no_buffer_when_its_fiber_is_killed) {
 }
 
 // The bytes are on no stack, and stay where they are while it is copied.
-TEST_P(receive, serves_fibers_on_a_shared_stack) {
+TEST_P(read_borrowed, serves_fibers_on_a_shared_stack) {
     weft::shared_stack_group group;
     run([&] {
         std::vector<connection> all(10);
@@ -273,7 +273,7 @@ TEST_P(receive, serves_fibers_on_a_shared_stack) {
     EXPECT_EQ(out_count(), 0u);
 }
 
-TEST_P(receive, releases_a_buffer_on_any_thread) {
+TEST_P(read_borrowed, releases_a_buffer_on_any_thread) {
     driver().set_read_buffers(2, 64);
     run([&] {
         connection c = connected();
@@ -285,7 +285,7 @@ TEST_P(receive, releases_a_buffer_on_any_thread) {
     });
 }
 
-TEST_P(receive, serves_plain_threads) {
+TEST_P(read_borrowed, serves_plain_threads) {
     connection c;
     run([&] { c = connected(); });
     std::thread far([&] { EXPECT_EQ(text_of(c.server.read_borrowed().value()), "far"); });
@@ -294,7 +294,7 @@ TEST_P(receive, serves_plain_threads) {
     far.join();
 }
 
-TEST_P(receive, reads_pipes_and_local_sockets_too) {
+TEST_P(read_borrowed, reads_pipes_and_local_sockets_too) {
     run([&] {
         auto p = weft::pipe::open().value();
         fiber reader([&] {
@@ -311,7 +311,7 @@ TEST_P(receive, reads_pipes_and_local_sockets_too) {
     });
 }
 
-TEST_P(receive, keeps_the_bytes_of_many_streams_apart_with_few_buffers) {
+TEST_P(read_borrowed, keeps_the_bytes_of_many_streams_apart_with_few_buffers) {
     driver().set_read_buffers(8, 64);
     run([&] {
         weft::tcp_listener l = weft::testing::any_listener();

@@ -44,7 +44,7 @@ TEST(buffer_pool, reuses_the_last_returned_buffer_first) {
     p->release_buffer(b);
 }
 
-TEST(receive_buffers_death, cannot_be_resized_after_the_first_was_taken) {
+TEST(buffer_pool_death, cannot_be_resized_after_the_first_was_taken) {
     const pool p(4, 64);
     p->release_buffer(p->take());
     EXPECT_DEATH(p->resize(8, 128), "buffers are resized after the first was borrowed");

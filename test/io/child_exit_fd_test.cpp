@@ -9,10 +9,10 @@
 
 namespace {
 
-class end_of_child : public ::testing::TestWithParam<weft::result<int> (*)(::pid_t)> {};
+class child_exit : public ::testing::TestWithParam<weft::result<int> (*)(::pid_t)> {};
 
 // cat ends when its input does.
-TEST_P(end_of_child, makes_its_descriptor_readable_from_then_on) {
+TEST_P(child_exit, makes_its_descriptor_readable_from_then_on) {
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     ::posix_spawn_file_actions_t files;
@@ -38,7 +38,7 @@ TEST_P(end_of_child, makes_its_descriptor_readable_from_then_on) {
     ::close(p.fd);
 }
 
-INSTANTIATE_TEST_SUITE_P(found, end_of_child,
+INSTANTIATE_TEST_SUITE_P(found, child_exit,
                          ::testing::Values(weft::detail::child_exit_fd,
                                            weft::detail::exit_descriptor_by_thread));
 

@@ -119,7 +119,7 @@ constexpr placed_kind placed_kinds[] = {
     {"memory", number_of_a_file_in_memory},
 };
 
-class by_place : public ::testing::TestWithParam<std::tuple<placed_kind, way>> {
+class by_offset : public ::testing::TestWithParam<std::tuple<placed_kind, way>> {
 protected:
     void SetUp() override { WEFT_SKIP_IF_NOT_HERE(way()); }
     file open() const { return as_file(std::get<0>(GetParam()).number()); }
@@ -135,12 +135,12 @@ protected:
         return WEFT_TEST_TSAN ? of_a_loop / 10 : of_a_loop;
     }
 };
-INSTANTIATE_ON_CHANNELS(by_place, placed_kinds, all_ways);
+INSTANTIATE_ON_CHANNELS(by_offset, placed_kinds, all_ways);
 
 constexpr std::size_t piece = 100;
 
 // Each agent writes a piece of its own and reads the piece again, with lists and without.
-TEST_P(by_place, many_flows_write_and_read_concurrently) {
+TEST_P(by_offset, many_flows_write_and_read_concurrently) {
     file f = open();
     const int count = most(1'000);
     const std::string all = bytes_unlike(piece * static_cast<std::size_t>(count));
@@ -173,7 +173,7 @@ TEST_P(by_place, many_flows_write_and_read_concurrently) {
     EXPECT_TRUE(got == all);
 }
 
-TEST_P(by_place, a_read_across_the_end_returns_a_part_and_unexpected_eof) {
+TEST_P(by_offset, a_read_across_the_end_returns_a_part_and_unexpected_eof) {
     file f = open("12345");
     crew agent(way(), [&](auto wait) -> task<> {
         std::string b(8, 0);
@@ -192,7 +192,7 @@ TEST_P(by_place, a_read_across_the_end_returns_a_part_and_unexpected_eof) {
     });
 }
 
-TEST_P(by_place, a_hole_and_a_resized_part_read_as_zeroes) {
+TEST_P(by_offset, a_hole_and_a_resized_part_read_as_zeroes) {
     file f = open("12345");
     crew agent(way(), [&](auto wait) -> task<> {
         const transfer_result w = co_await wait(f.async_write_all_at(bytes_of("x"), 8));
@@ -210,7 +210,7 @@ TEST_P(by_place, a_hole_and_a_resized_part_read_as_zeroes) {
     });
 }
 
-TEST_P(by_place, an_empty_transfer_succeeds_and_moves_nothing) {
+TEST_P(by_offset, an_empty_transfer_succeeds_and_moves_nothing) {
     file f = open("12345");
     crew agent(way(), [&](auto wait) -> task<> {
         for (const std::uint64_t at : {0u, 5u, 4096u}) {
@@ -229,7 +229,7 @@ TEST_P(by_place, an_empty_transfer_succeeds_and_moves_nothing) {
 
 // Reads in progress end normally; the others are notified of the close. No read has another file's
 // bytes.
-TEST_P(by_place, each_of_many_reads_completes_or_reports_a_close) {
+TEST_P(by_offset, each_of_many_reads_completes_or_reports_a_close) {
     const long before = descriptor_count();
     {
         const int count = most(200);

@@ -12,10 +12,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class foreign_number : public on_each_way {};
-INSTANTIATE_ON_WAYS(foreign_number);
+class foreign_fd : public on_each_way {};
+INSTANTIATE_ON_WAYS(foreign_fd);
 
-TEST_P(foreign_number, can_be_waited_for_by_a_reader_and_a_writer) {
+TEST_P(foreign_fd, can_be_waited_for_by_a_reader_and_a_writer) {
     int n[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, n), 0);
     plain_fd near(n[0]);
@@ -49,7 +49,7 @@ TEST_P(foreign_number, can_be_waited_for_by_a_reader_and_a_writer) {
     EXPECT_FALSE(errors[1]) << errors[1].message();
 }
 
-TEST_P(foreign_number, has_a_second_watch_that_outlives_the_first) {
+TEST_P(foreign_fd, has_a_second_watch_that_outlives_the_first) {
     int n[2];
     ASSERT_EQ(::pipe2(n, O_CLOEXEC | O_NONBLOCK), 0);
     plain_fd near(n[0]);
@@ -68,7 +68,7 @@ TEST_P(foreign_number, has_a_second_watch_that_outlives_the_first) {
     EXPECT_FALSE(error) << error.message();
 }
 
-TEST_P(foreign_number, that_is_not_open_is_an_error) {
+TEST_P(foreign_fd, that_is_not_open_is_an_error) {
     for (const int number : {-1, 9999}) {
         std::error_code error;
         crew agent(way(), [&](auto wait) -> task<> {
@@ -83,7 +83,7 @@ TEST_P(foreign_number, that_is_not_open_is_an_error) {
 }
 
 // A file is always ready.
-TEST_P(foreign_number, of_a_file_is_read_like_a_pipe_to_its_end) {
+TEST_P(foreign_fd, of_a_file_is_read_like_a_pipe_to_its_end) {
     std::string path = ::testing::TempDir() + "weft.file.XXXXXX";
     const int number = ::mkstemp(path.data());
     ::unlink(path.c_str());

@@ -28,8 +28,8 @@ using weft::udp_options;
 using weft::udp_socket;
 using weft::testing::bytes_unlike;
 
-class batch : public weft::testing::on_each_driver {};
-INSTANTIATE_ON_DRIVERS(batch);
+class datagram_batch : public weft::testing::on_each_driver {};
+INSTANTIATE_ON_DRIVERS(datagram_batch);
 
 udp_socket socket_of_batches(const udp_options& o = {}) {
     return udp_socket::bind("127.0.0.1:0", o).value();
@@ -62,7 +62,7 @@ std::vector<outgoing_datagram> of_texts(const std::vector<std::string>& texts, c
     return all;
 }
 
-TEST_P(batch, is_received_as_it_was_sent) {
+TEST_P(datagram_batch, is_received_as_it_was_sent) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -81,7 +81,7 @@ TEST_P(batch, is_received_as_it_was_sent) {
     });
 }
 
-TEST_P(batch, waits_for_the_first_datagram_only) {
+TEST_P(datagram_batch, waits_for_the_first_datagram_only) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -101,7 +101,7 @@ TEST_P(batch, waits_for_the_first_datagram_only) {
     });
 }
 
-TEST_P(batch, fills_the_array_and_leaves_the_rest_in_the_socket) {
+TEST_P(datagram_batch, fills_the_array_and_leaves_the_rest_in_the_socket) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -125,7 +125,7 @@ TEST_P(batch, fills_the_array_and_leaves_the_rest_in_the_socket) {
     });
 }
 
-TEST_P(batch, reports_which_datagrams_did_not_fit) {
+TEST_P(datagram_batch, reports_which_datagrams_did_not_fit) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -142,7 +142,7 @@ TEST_P(batch, reports_which_datagrams_did_not_fit) {
     });
 }
 
-TEST_P(batch, reports_a_bad_datagram_in_the_middle_and_loses_no_other) {
+TEST_P(datagram_batch, reports_a_bad_datagram_in_the_middle_and_loses_no_other) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -159,7 +159,7 @@ TEST_P(batch, reports_a_bad_datagram_in_the_middle_and_loses_no_other) {
     });
 }
 
-TEST_P(batch, reports_an_error_of_the_peer_and_keeps_the_datagrams) {
+TEST_P(datagram_batch, reports_an_error_of_the_peer_and_keeps_the_datagrams) {
     run([] {
         udp_socket s = socket_of_batches();
         endpoint gone = socket_of_batches().local_endpoint();
@@ -173,7 +173,7 @@ TEST_P(batch, reports_an_error_of_the_peer_and_keeps_the_datagrams) {
     });
 }
 
-TEST_P(batch, ends_at_a_timeout_a_stop_or_a_close) {
+TEST_P(datagram_batch, ends_at_a_timeout_a_stop_or_a_close) {
     run([] {
         udp_socket s = socket_of_batches({.recv_timeout = 2ms});
         places p(4);
@@ -197,7 +197,7 @@ TEST_P(batch, ends_at_a_timeout_a_stop_or_a_close) {
     });
 }
 
-TEST_P(batch, serves_tasks_and_plain_threads) {
+TEST_P(datagram_batch, serves_tasks_and_plain_threads) {
     udp_socket a;
     udp_socket b;
     run([&] {
@@ -226,7 +226,7 @@ TEST_P(batch, serves_tasks_and_plain_threads) {
     far.join();
 }
 
-TEST_P(batch, allocates_nothing) {
+TEST_P(datagram_batch, allocates_nothing) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -276,7 +276,7 @@ void segments_come(udp_socket& a, udp_socket& b, std::size_t bytes, bool cut_her
     EXPECT_EQ(gather(b, bytes, 1200), text);
 }
 
-TEST_P(batch, sends_a_buffer_as_segments) {
+TEST_P(datagram_batch, sends_a_buffer_as_segments) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -286,7 +286,7 @@ TEST_P(batch, sends_a_buffer_as_segments) {
     });
 }
 
-TEST_P(batch, receives_coalesced_segments_with_their_size) {
+TEST_P(datagram_batch, receives_coalesced_segments_with_their_size) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches({.coalesce = true});
@@ -309,7 +309,7 @@ TEST_P(batch, receives_coalesced_segments_with_their_size) {
 }
 
 // The system does not segment datagrams without a checksum.
-TEST_P(batch, sends_segments_one_by_one_where_the_kernel_refuses_them) {
+TEST_P(datagram_batch, sends_segments_one_by_one_where_the_kernel_refuses_them) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -320,7 +320,7 @@ TEST_P(batch, sends_segments_one_by_one_where_the_kernel_refuses_them) {
     });
 }
 
-TEST_P(batch, can_mix_segmented_and_plain_datagrams) {
+TEST_P(datagram_batch, can_mix_segmented_and_plain_datagrams) {
     run([] {
         udp_socket a = socket_of_batches();
         udp_socket b = socket_of_batches();
@@ -347,7 +347,7 @@ TEST_P(batch, can_mix_segmented_and_plain_datagrams) {
 
 // Details.
 
-TEST_P(batch, reports_where_each_datagram_arrived) {
+TEST_P(datagram_batch, reports_where_each_datagram_arrived) {
     run([] {
         udp_socket a = udp_socket::bind("0.0.0.0:0").value();
         udp_socket b = udp_socket::bind("0.0.0.0:0", {.details = true}).value();
@@ -385,7 +385,7 @@ TEST_P(batch, reports_where_each_datagram_arrived) {
     });
 }
 
-TEST_P(batch, reports_where_each_datagram_arrived_over_ipv6) {
+TEST_P(datagram_batch, reports_where_each_datagram_arrived_over_ipv6) {
     run([] {
         auto b = udp_socket::bind("[::]:0", {.only_v6 = true, .details = true});
         if (!b) return;  // a machine without IPv6

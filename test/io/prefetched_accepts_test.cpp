@@ -22,7 +22,7 @@ using weft::tcp_listener;
 using weft::tcp_stream;
 using weft::testing::descriptor_count;
 
-class accepting_ahead : public weft::testing::on_each_driver {
+class prefetched_accept : public weft::testing::on_each_driver {
 protected:
     static tcp_listener bound() {
         return tcp_listener::bind("127.0.0.1:0", {.multishot = true}).value();
@@ -33,9 +33,9 @@ protected:
         return all;
     }
 };
-INSTANTIATE_ON_DRIVERS(accepting_ahead);
+INSTANTIATE_ON_DRIVERS(prefetched_accept);
 
-TEST_P(accepting_ahead, returns_connections_in_order_of_arrival) {
+TEST_P(prefetched_accept, returns_connections_in_order_of_arrival) {
     run([] {
         tcp_listener l = bound();
         for (int round = 0; round < 3; ++round) {
@@ -50,7 +50,7 @@ TEST_P(accepting_ahead, returns_connections_in_order_of_arrival) {
     });
 }
 
-TEST_P(accepting_ahead, limits_unclaimed_connections_and_leaks_none) {
+TEST_P(prefetched_accept, limits_unclaimed_connections_and_leaks_none) {
     run([] {
         const long before = descriptor_count();
         {
@@ -73,7 +73,7 @@ TEST_P(accepting_ahead, limits_unclaimed_connections_and_leaks_none) {
     });
 }
 
-TEST_P(accepting_ahead, starts_later_after_a_lack_of_memory) {
+TEST_P(prefetched_accept, starts_later_after_a_lack_of_memory) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
     run([] {
         tcp_listener l = bound();
@@ -89,7 +89,7 @@ TEST_P(accepting_ahead, starts_later_after_a_lack_of_memory) {
     });
 }
 
-TEST_P(accepting_ahead, closes_connections_that_were_not_accepted) {
+TEST_P(prefetched_accept, closes_connections_that_were_not_accepted) {
     run([] {
         const long before = descriptor_count();
         for (const bool by_destructor : {false, true}) {
@@ -115,7 +115,7 @@ TEST_P(accepting_ahead, closes_connections_that_were_not_accepted) {
     });
 }
 
-TEST_P(accepting_ahead, a_waiting_accept_can_be_stopped_and_killed) {
+TEST_P(prefetched_accept, a_waiting_accept_can_be_stopped_and_killed) {
     const long before = descriptor_count();
     tcp_listener l = bound();
     run([&] {
@@ -151,7 +151,7 @@ TEST_P(accepting_ahead, a_waiting_accept_can_be_stopped_and_killed) {
     EXPECT_LE(descriptor_count(), before);
 }
 
-TEST_P(accepting_ahead, a_close_ends_all_waiting_accepts) {
+TEST_P(prefetched_accept, a_close_ends_all_waiting_accepts) {
     run([] {
         tcp_listener l = bound();
         std::vector<fiber> all;
@@ -168,7 +168,7 @@ TEST_P(accepting_ahead, a_close_ends_all_waiting_accepts) {
 
 // From the second loop's accept on, each accept takes its own connections; no connection and no
 // waiter is left behind.
-TEST_P(accepting_ahead, several_loops_share_a_listener) {
+TEST_P(prefetched_accept, several_loops_share_a_listener) {
     constexpr int rounds = 30;
     constexpr int each = 8;
     for (int round = 0; round < rounds; ++round) {
@@ -200,7 +200,7 @@ TEST_P(accepting_ahead, several_loops_share_a_listener) {
     }
 }
 
-TEST_P(accepting_ahead, another_loop_takes_over_when_one_has_ended) {
+TEST_P(prefetched_accept, another_loop_takes_over_when_one_has_ended) {
     const long before = descriptor_count();
     {
         tcp_listener l = bound();
@@ -227,7 +227,7 @@ TEST_P(accepting_ahead, another_loop_takes_over_when_one_has_ended) {
     EXPECT_LE(descriptor_count(), before);
 }
 
-TEST_P(accepting_ahead, an_accept_on_a_plain_thread_keeps_the_listener_nonblocking) {
+TEST_P(prefetched_accept, an_accept_on_a_plain_thread_keeps_the_listener_nonblocking) {
     tcp_listener l = bound();
     run([&] {
         const auto client = clients_of(l, 1);

@@ -12,7 +12,7 @@ using weft::detail::descriptor_ref;
 using weft::detail::give_keys;
 using weft::detail::typed_message;
 
-TEST(kernel_of_tls, data_needs_no_record_type) {
+TEST(tls_kernel, data_needs_no_record_type) {
     const char text[] = "data";
     const typed_message m(SSL3_RT_APPLICATION_DATA, text, 4);
     EXPECT_EQ(m.header.msg_controllen, 0u);
@@ -21,7 +21,7 @@ TEST(kernel_of_tls, data_needs_no_record_type) {
     EXPECT_EQ(m.header.msg_iov->iov_len, 4u);
 }
 
-TEST(kernel_of_tls, other_records_carry_their_type) {
+TEST(tls_kernel, other_records_carry_their_type) {
     typed_message m(SSL3_RT_ALERT, "\1\0", 2);
     const ::cmsghdr* const c = CMSG_FIRSTHDR(&m.header);
     ASSERT_NE(c, nullptr);
@@ -32,7 +32,7 @@ TEST(kernel_of_tls, other_records_carry_their_type) {
     EXPECT_EQ(m.header.msg_iov->iov_len, 2u);
 }
 
-TEST(kernel_of_tls, keys_that_are_refused_change_nothing) {
+TEST(tls_kernel, keys_that_are_refused_change_nothing) {
     auto [near, far] = weft::testing::connected();
     const auto of = descriptor_ref::find(near.native_handle());
     ::tls12_crypto_info_aes_gcm_128 keys{};

@@ -19,7 +19,7 @@ std::string contents_of_first(const tls_rest& r) {
     return {reinterpret_cast<const char*>(r.first_contents()), r.first().bytes};
 }
 
-TEST(rest_of_tls, keeps_bytes_in_order) {
+TEST(tls_rest, keeps_bytes_in_order) {
     tls_rest r;
     EXPECT_TRUE(r.empty());
     EXPECT_TRUE(r.append(bytes_of("hello").data(), 5));
@@ -30,7 +30,7 @@ TEST(rest_of_tls, keeps_bytes_in_order) {
     EXPECT_TRUE(r.empty());
 }
 
-TEST(rest_of_tls, a_partly_dropped_piece_keeps_its_type) {
+TEST(tls_rest, a_partly_dropped_piece_keeps_its_type) {
     tls_rest r;
     EXPECT_TRUE(r.append(23, bytes_of("hello").data(), 5));
     EXPECT_TRUE(r.append(21, bytes_of("cn").data(), 2));
@@ -47,7 +47,7 @@ TEST(rest_of_tls, a_partly_dropped_piece_keeps_its_type) {
     EXPECT_TRUE(r.empty());
 }
 
-TEST(rest_of_tls, returns_the_pieces_it_was_given) {
+TEST(tls_rest, returns_the_pieces_it_was_given) {
     std::mt19937 random(7);
     tls_rest r;
     std::deque<std::pair<unsigned char, std::string>> model;

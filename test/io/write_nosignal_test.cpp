@@ -15,7 +15,8 @@
 namespace {
 
 // A pipe that no thread reads, and SIGPIPE, counted.
-class quiet : public ::testing::TestWithParam<std::int64_t (*)(int, const void*, std::size_t)> {
+class write_nosignal
+    : public ::testing::TestWithParam<std::int64_t (*)(int, const void*, std::size_t)> {
 protected:
     void SetUp() override {
         ASSERT_EQ(::pipe2(ends_, O_CLOEXEC | O_NONBLOCK), 0);
@@ -54,7 +55,7 @@ private:
     char data_[1 << 17] = {};
 };
 
-TEST_P(quiet, writes_as_write_does) {
+TEST_P(write_nosignal, writes_as_write_does) {
     EXPECT_EQ(write(10), 10);
     const std::int64_t some = write(1 << 17);
     EXPECT_GT(some, 0);
@@ -63,7 +64,7 @@ TEST_P(quiet, writes_as_write_does) {
     EXPECT_EQ(raised_, 0);
 }
 
-TEST_P(quiet, raises_no_signal) {
+TEST_P(write_nosignal, raises_no_signal) {
     close_reader();
     EXPECT_EQ(write(1), -EPIPE);
     EXPECT_EQ(raised_, 0);
@@ -72,7 +73,7 @@ TEST_P(quiet, raises_no_signal) {
     EXPECT_EQ(raised_, 1);
 }
 
-TEST_P(quiet, leaves_no_signal_pending) {
+TEST_P(write_nosignal, leaves_no_signal_pending) {
     close_reader();
     mask(SIG_BLOCK);
     EXPECT_EQ(write(1), -EPIPE);
@@ -81,7 +82,7 @@ TEST_P(quiet, leaves_no_signal_pending) {
     EXPECT_EQ(raised_, 0);
 }
 
-TEST_P(quiet, leaves_an_earlier_signal_pending) {
+TEST_P(write_nosignal, leaves_an_earlier_signal_pending) {
     close_reader();
     mask(SIG_BLOCK);
     ::raise(SIGPIPE);
@@ -92,7 +93,7 @@ TEST_P(quiet, leaves_an_earlier_signal_pending) {
 }
 
 // In a process of its own, which believes that from then on.
-TEST(quiet_write_death, works_without_pwritev2) {
+TEST(write_nosignal_death, works_without_pwritev2) {
     const auto body = [] {
         if (!weft::testing::without_call(SYS_pwritev2)) ::_exit(0);  // that may be refused
         int ends[2];
@@ -106,7 +107,7 @@ TEST(quiet_write_death, works_without_pwritev2) {
 }
 
 constexpr std::int64_t (*as_can_be)(int, const void*, std::size_t) = weft::detail::write_nosignal;
-INSTANTIATE_TEST_SUITE_P(write, quiet,
+INSTANTIATE_TEST_SUITE_P(write, write_nosignal,
                          ::testing::Values(as_can_be, weft::detail::write_with_sigpipe_blocked),
                          [](const auto& i) {
                              return i.param == as_can_be ? "as_can_be" : "signal_blocked";

@@ -159,7 +159,7 @@ TEST(thread_executor, wakes_alternate_between_threads) {
     EXPECT_FALSE(there.anybody_waits() || back.anybody_waits());
 }
 
-TEST(thread_host_death, a_yield_in_work_run_by_a_waiting_thread) {
+TEST(thread_executor_death, a_yield_in_work_run_by_a_waiting_thread) {
     EXPECT_DEATH(detail::this_thread_host().defer(std::noop_coroutine(), nullptr),
                  "weft: a yield in what a waiting thread runs");
 }
@@ -176,7 +176,7 @@ TEST(thread_executor, wakes_many_sleepers_in_time) {
     EXPECT_LE(steady_now() - begun, 30s);
 }
 
-TEST(thread_host_death, a_thread_that_ends_before_work_started_on_it) {
+TEST(thread_executor_death, a_thread_that_ends_before_work_started_on_it) {
     const auto body = []() -> testing::plain_coroutine { co_await sleep_for(1h); };
     EXPECT_DEATH(
         {
