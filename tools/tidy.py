@@ -19,6 +19,8 @@
             smallest use, in this order
   owners    a pinned type that does not delete copy in two lines; a destructor of a type for users
             without a comment
+  queries   a query that returns bool and is called by a bare participle: closed() for is_closed()
+  waits     an async_x(...) whose type is not called an operation
   umbrella  a public header that weft/weft.hpp does not have, or one that it should not have
   marks     a mark of unfinished work that does not say of what kind
   readme    a ```cpp block of README.md that is not cut from examples/
@@ -659,7 +661,7 @@ def check_public_names(tree):
 def check_heads(tree):
     """A public header begins with what it is, its idea, its limits and its smallest use."""
     for path in tree.files("weft", suffixes={".hpp"}):
-        if len(path.parts) != 3:
+        if len(path.parts) < 3 or "detail" in path.parts:
             continue
         head = [line for _, line in header_examples.opening_comment(tree.text(path))]
         used = [number for number, _ in header_examples.examples(tree.text(path))]
@@ -700,6 +702,36 @@ def check_ownership(tree):
             found = re.match(r" {4}(?:\w+ )*~(\w+)\((?!.*= default;)", line)
             if found and "//" not in line and not lines[number - 2].lstrip().startswith("//"):
                 tree.fault(path, number, f"say in a comment what ~{found[1]}() does")
+QUERY = re.compile(r"\bbool ((?:[a-z]+(?<!ce)ed|begun|gone|lost|given|taken)(?:_by_\w+)?)\(\)")
+
+
+def check_queries(tree):
+    """A query of a state begins with is_, has_ or can_, or has std's name."""
+    for path in tree.files("weft", suffixes={".hpp", ".cpp"}):
+        for number, line in enumerate(tree.lines(path), 1):
+            for name in QUERY.findall(line.split("//")[0]):
+                tree.fault(path, number, f"{name}() is a bare participle; begin it with is_, has_ "
+                                         "or can_")
+
+
+# The declaration of an async_x: from the end of what stands before it to its name.
+ASYNC = re.compile(r"(?:(?<=[;{}:])|(?<=\n\n)|\A)\s*((?:[\w:<>,&\[\]\s]|\.\.\.)*?)\b(async_\w+)\(")
+
+AWAITABLE = re.compile(r"operation\b|\b(?:auto|task|return|co_await)\b")
+
+
+def check_waits(tree):
+    """What an async_x returns is an operation, a task, or what a combinator makes."""
+    for path in tree.files("weft", suffixes={".hpp"}):
+        text = re.sub(r"//[^\n]*|^#[^\n]*", lambda found: " " * len(found.group(0)), tree.text(path),
+                      flags=re.MULTILINE)
+        for found in ASYNC.finditer(text):
+            result = re.sub(r"\[\[nodiscard\]\]|\b(?:static|inline|friend|constexpr|explicit)\b", "",
+                            found.group(1)).strip()
+            if not result or result.endswith(":") or AWAITABLE.search(result):
+                continue
+            tree.fault(path, text.count("\n", 0, found.start(2)) + 1,
+                       f"{found.group(2)} returns {result}; call its type an ..._operation")
 
 
 def check_umbrella(tree):
@@ -838,6 +870,8 @@ def main():
     check_public_names(tree)
     check_heads(tree)
     check_ownership(tree)
+    check_queries(tree)
+    check_waits(tree)
     check_umbrella(tree)
     check_marks(tree)
     check_readme(tree)

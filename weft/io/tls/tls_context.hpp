@@ -3,6 +3,9 @@
 // Design: a context is made once, when the program starts, and is only read from then on; copies
 // share it. Files are in PEM, and are read at once.
 //
+// Limits: TLS 1.2 and 1.3, without renegotiation. Other features of OpenSSL (a choice of ciphers)
+// are set through native_handle(), before the first connection.
+//
 //   auto trust = weft::tls_context::client().value();                  // what the system trusts
 //   auto mine = weft::tls_context::server("chain.pem", "key.pem").value();
 //
@@ -13,9 +16,6 @@
 //       .least = weft::tls_version::tls_1_3,
 //       .clients = weft::tls_clients::required, .clients_trusted_file = "staff.pem"}).value();
 //   auto both = weft::tls_context::server("a.pem", "a.key", {.hosts = {{"b.test", b}}}).value();
-//
-// TLS 1.2 and 1.3, without renegotiation. Other features of OpenSSL (a choice of ciphers) are set
-// through native_handle(), before the first connection.
 //
 // Errors of the system are returned as they are. Those of TLS are in tls_category(), with OpenSSL's
 // codes, and the reason why a certificate was refused is in tls_trust_category(), with the codes of

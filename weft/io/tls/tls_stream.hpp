@@ -16,17 +16,9 @@
 //      write_all    all of it                                                 transfer_result
 //      shutdown     announces the end to the peer, which may still write      result<void>
 //
-//   auto trust = weft::tls_context::client().value();
-//   auto s = weft::tls_stream::client(weft::tcp_stream::connect("example.org:443").value(),
-//                                     trust, "example.org").value();
-//   if (auto r = s.handshake(); !r) return r.error();       // or co_await s.async_handshake()
-//   auto sent = s.write_all(weft::bytes_of("GET / HTTP/1.0\r\n\r\n"));
-//   if (!sent) return sent.error();
-//   while (auto n = s.read(buffer).value_or(0)) ...
-//
-// One reader and one writer at a time; a second one of a kind gets operation_in_progress at once.
-// Time limits are the options of the tcp_stream below, except its min_read_bytes_per_second; a
-// handshake uses the limit of reads.
+// Limits: one reader and one writer at a time; a second one of a kind gets operation_in_progress at
+// once. Time limits are the options of the tcp_stream below, except its min_read_bytes_per_second;
+// a handshake uses the limit of reads.
 //
 // The end is what the peer has declared the end. A connection that ends otherwise was cut off,
 // maybe by an attacker: unexpected_eof, and never zero. After an error of TLS every operation
@@ -41,6 +33,14 @@
 // The kernel may make the records (tls_client_options::in_kernel). A write is then done when the
 // socket has room for more: until then the kernel may have a part of a record, which it would drop
 // at a close.
+//
+//   auto trust = weft::tls_context::client().value();
+//   auto s = weft::tls_stream::client(weft::tcp_stream::connect("example.org:443").value(),
+//                                     trust, "example.org").value();
+//   if (auto r = s.handshake(); !r) return r.error();       // or co_await s.async_handshake()
+//   auto sent = s.write_all(weft::bytes_of("GET / HTTP/1.0\r\n\r\n"));
+//   if (!sent) return sent.error();
+//   while (auto n = s.read(buffer).value_or(0)) ...
 //
 // Model: none, one lock guards what is shared, and a bit is taken in one operation.
 #pragma once
