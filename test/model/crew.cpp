@@ -4,7 +4,7 @@ namespace weft {
 
 struct pool::core {};
 
-pool::pool(pool_options) {}
+pool::pool(const pool_options&) {}
 pool::~pool() = default;
 
 void pool::schedule(runnable& r) noexcept { model::crew::present->schedule(r); }
