@@ -332,8 +332,8 @@ class Tidy(unittest.TestCase):
                 "    bool owned_by_caller() const;\n    bool completed(int error);\n"
                 "    bool proceed();\n};\n")
         self.refuses({"weft/top/top.hpp": text},
-                     "weft/top/top.hpp:3: closed() is a bare participle",
-                     "weft/top/top.hpp:6: owned_by_caller() is a bare participle")
+                     "weft/top/top.hpp:10: closed() is a bare participle",
+                     "weft/top/top.hpp:13: owned_by_caller() is a bare participle")
 
     def test_an_awaitable_that_is_not_called_an_operation_is_refused(self):
         text = ("#pragma once\nstruct top {\n    struct wait_operation {};\n    struct waiting {};\n"
@@ -341,7 +341,7 @@ class Tidy(unittest.TestCase):
                 "    auto async_put();  // waiting async_take()\n"
                 "    void f() {\n        if (true) async_wait();\n    }\n};\n")
         self.refuses({"weft/top/top.hpp": text},
-                     "weft/top/top.hpp:6: async_get returns waiting")
+                     "weft/top/top.hpp:13: async_get returns waiting")
 
     def test_an_umbrella_that_lacks_a_header_or_has_one_too_many_is_refused(self):
         self.refuses({**self.INSIDE, "weft/weft.hpp": '#include "weft/top/top.hpp"\n'
