@@ -111,6 +111,27 @@ TEST_P(sent_file, that_is_truncated_meanwhile_reports_how_much_was_sent) {
     });
 }
 
+TEST_P(sent_file, that_is_closed_meanwhile_reports_it_and_how_much_was_sent) {
+    run([] {
+        file f = file_with(std::string(32 << 20, 'x'));
+        auto c = weft::testing::connected();
+        weft::transfer_result t;
+        fiber sender([&] {
+            t = c.client.send_file(f, 0, 32 << 20);
+            c.client.close();
+        });
+        std::string some(1 << 20, 0);
+        EXPECT_TRUE(c.server.read_exact(room(some)));
+        f.close();
+        std::size_t got = some.size();
+        while (const std::size_t n = c.server.read(room(some)).value()) got += n;
+        sender.join();
+        EXPECT_EQ(t.error(), weft::errc::closed);
+        EXPECT_LT(t.bytes(), 32u << 20);
+        EXPECT_EQ(got, t.bytes());
+    });
+}
+
 TEST_P(sent_file, that_is_no_regular_file_is_refused) {
     run([] {
         auto c = weft::testing::connected();
