@@ -70,11 +70,6 @@ struct user_ids {};       // only ids that are given to spawn_as()
 
 namespace detail {
 
-template <class X>
-inline constexpr bool is_task = false;
-template <class T>
-inline constexpr bool is_task<task<T>> = true;
-
 // A task, a function that makes one, or a function that a fiber runs.
 template <class X>
 managed_task& make_managed(manager_core& core, X&& x, const spawn_options& o, scheduler& on,

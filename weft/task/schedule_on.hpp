@@ -67,18 +67,11 @@ schedule_operation<T> schedule_on(scheduler& on, task<T> t) noexcept {
     return schedule_operation<T>(on, std::move(t));
 }
 
-namespace detail {
-template <class X>
-inline constexpr bool is_any_task = false;
-template <class T>
-inline constexpr bool is_any_task<task<T>> = true;
-}  // namespace detail
-
 // For the message alone.
 template <class X>
-    requires(!detail::is_any_task<std::remove_cvref_t<X>>)
+    requires(!detail::is_task<std::remove_cvref_t<X>>)
 void schedule_on(scheduler&, X&&) {
-    static_assert(detail::is_any_task<X>,
+    static_assert(detail::is_task<X>,
                   "schedule_on takes a task; a function is called first, and another awaitable is "
                   "awaited in a task");
 }

@@ -55,6 +55,11 @@ namespace detail {
 template <class T>
 class task_run;
 
+template <class X>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<task<T>> = true;
+
 // Out of line, so that a body that never calls these functions needs no stack for their arguments.
 // For a co_await the compilers report only the location where its coroutine begins.
 [[noreturn]] WEFT_COLD inline void fail_second_await(std::source_location caller) {
