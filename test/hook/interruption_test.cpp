@@ -26,6 +26,7 @@
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
+#include "test/io/way.hpp"
 #include "test/support/begun.hpp"
 #include "test/support/gate.hpp"
 #include "weft/hook/detail/opening.hpp"
@@ -78,13 +79,16 @@ struct handler_set {
 };
 
 // A thread, in both sides of a case, that sends the signal to the thread of the case when that has
-// had the time to wait, and again, since the case may have been slow.
+// had the time to wait, and again, since the case may have been slow. If it is to be sent once,
+// then when the thread sleeps.
 class sender {
 public:
     explicit sender(bool again = true, int signal = SIGUSR1)
-        : thread_([this, again, signal, to = ::pthread_self()] {
+        : thread_([this, again, signal, to = ::pthread_self(), number = ::gettid()] {
               do {
                   std::this_thread::sleep_for(10ms);
+                  while (!again && !over_ && !thread_sleeps_now(number))
+                      std::this_thread::sleep_for(1ms);
                   ::pthread_kill(to, signal);
               } while (again && !over_);
           }) {}
@@ -462,7 +466,7 @@ POSIX_CASE(one_handler_ends_a_wait_that_is_made_of_many) {
         }
         const sender s(false);
         pollfd p = {file.n, POLLPRI, 0};
-        t.told("poll of what nobody watches", HOOKED(poll)(&p, 1, 300));
+        t.told("poll of what nobody watches", HOOKED(poll)(&p, 1, 3000));
     }
 }
 

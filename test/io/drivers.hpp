@@ -108,9 +108,9 @@ inline double cpu_seconds() {
 
 inline std::span<std::byte> room(std::string& s) { return std::as_writable_bytes(std::span(s)); }
 
-// How many descriptors this process has open. UBSan opens a pipe for a moment where it asks whether
-// memory can be read, in any thread, also in one of the library that has just begun: what is open
-// in each of four looks is counted.
+// How many descriptors this process has open. UBSan opens a pipe to find out whether memory can be
+// read, and closes it at once, in any thread, also in one of the library that has just begun: what
+// is open in each of four looks is counted.
 inline long descriptor_count() {
     long least = std::numeric_limits<long>::max();
     for (int looks = WEFT_TEST_ASAN ? 4 : 1; looks != 0; --looks) {
