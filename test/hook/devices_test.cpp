@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <termios.h>
@@ -379,6 +381,18 @@ TEST_P(devices, stop_ends_the_open_of_a_named_pipe) {
             EXPECT_EQ(::open(p.name.c_str(), O_WRONLY | O_NONBLOCK), -1);
             EXPECT_EQ(errno, ENXIO);  // no reader was left
         }
+    });
+}
+
+// It has no events, so that no driver can watch it: it is asked now and then.
+TEST_P(devices, poll_for_urgent_data_of_a_regular_file_does_not_spin) {
+    run([] {
+        const int number = ::memfd_create("weft", MFD_CLOEXEC);
+        const double before = weft::testing::cpu_seconds();
+        pollfd p = {number, POLLPRI, 0};
+        EXPECT_EQ(::poll(&p, 1, 300), 0);
+        EXPECT_LT(weft::testing::cpu_seconds() - before, 0.15);
+        ::close(number);
     });
 }
 

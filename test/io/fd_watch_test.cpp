@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/io_uring.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -80,6 +81,18 @@ TEST_P(watch, a_regular_file_is_ready_at_all_times) {
         ASSERT_GE(number, 0);
         for (int i = 0; i < 3; ++i)
             EXPECT_EQ(wait_fd(number, fd_events::read).value(), fd_events::read);
+        ::close(number);
+    });
+}
+
+// It has no events, so that no driver can watch it, and none may look again and again.
+TEST_P(watch, a_wait_for_urgent_data_of_a_regular_file_does_not_spin) {
+    run([] {
+        const int number = ::memfd_create("weft", MFD_CLOEXEC);
+        const double before = weft::testing::cpu_seconds();
+        const auto found = wait_fd(number, fd_events::urgent, 200ms);
+        EXPECT_FALSE(found);
+        EXPECT_LT(weft::testing::cpu_seconds() - before, 0.1);
         ::close(number);
     });
 }

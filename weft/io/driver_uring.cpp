@@ -17,6 +17,7 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 
 #include <liburing.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,6 +57,15 @@ constexpr std::uint64_t tag_listener = 4;
 constexpr std::uint64_t tag_calls = 5;
 constexpr std::uint64_t tag_entry = 7;
 constexpr std::uint64_t tag_bits = detail::uring_accepts::tag_bits;
+
+// Whether it may be a file without events, which epoll refuses (EPERM), and for which a multishot
+// poll reports that it is ready, and ends, each time.
+bool may_lack_events(int number) noexcept {
+    struct ::stat about;
+    if (::fstat(number, &about) != 0) return false;
+    const auto mode = about.st_mode;
+    return S_ISREG(mode) || S_ISDIR(mode) || S_ISCHR(mode) || S_ISBLK(mode);
+}
 static_assert(alignof(io_request) >= 8 && alignof(prefetched_accepts) >= 8);
 
 std::uint64_t key_of(const io_entry& e, std::uint32_t generation, std::uint64_t tag) noexcept {
@@ -520,7 +530,8 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
             e.notify(generation_of(what), detail::flags_of_poll(static_cast<unsigned>(n)), this);
         if (n >= 0 && again) {
             make_room();
-            e.rewatch(generation_of(what), *this, this);
+            e.rewatch(generation_of(what), *this,
+                      may_lack_events(e.number) ? detail::shared_io_driver() : this);
         } else if (n < 0 && n != -ECANCELED) {
             // The ring cannot watch it. The shared driver does; or, if that cannot either, the
             // waiters are woken and get the error.

@@ -40,7 +40,7 @@ class buffer_pool;
 }  // namespace detail
 
 // Aligned, so that a watcher_set can keep bits in the low part of the address.
-class alignas(16) io_driver : public driver {
+class alignas(32) io_driver : public driver {
 public:
     io_driver(const io_driver&) = delete;
     io_driver& operator=(const io_driver&) = delete;

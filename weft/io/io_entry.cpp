@@ -274,6 +274,7 @@ int io_entry::be_watched_by(io_driver& d, std::uint32_t generation, bool for_roo
     constexpr std::uintptr_t watches = watcher_set::watches;
     constexpr std::uintptr_t room = watcher_set::room;
     if (drivers.has(d, for_room ? room : watches)) return 0;
+    if (drivers.has(d, watcher_set::refuses)) return EPERM;
     const bool is_more = drivers.has(d, watches);
     // Relaxed: the fd type changes under the lock alone.
     const bool at_once = for_room || !d.watches_room_apart() ||
@@ -306,7 +307,7 @@ void io_entry::deregister_driver(io_driver& d) noexcept {
     wait_list woken;
     {
         const std::lock_guard held(lock);
-        drivers.remove(d, watcher_set::serves);
+        drivers.remove(d, watcher_set::serves | watcher_set::refuses);
         if (drivers.remove(d, watcher_set::watches))
             for (wait_list& queue : waiting) claim_all(queue, woken);
     }
@@ -322,8 +323,12 @@ void io_entry::rewatch(std::uint32_t generation, io_driver& d, io_driver* instea
         if (!is_open_and_ends(life.load(std::memory_order_relaxed), generation) ||
             !drivers.remove(d, watcher_set::watches))
             return;
-        const bool is_watched =
-            instead != nullptr && be_watched_by(*instead, generation, for_room) == 0;
+        const int error =
+            instead != nullptr ? be_watched_by(*instead, generation, for_room) : EMFILE;
+        const bool is_watched = error == 0;
+        // Each wait would be for nothing, and begin again. If there is no memory, that is so.
+        if (error == EPERM && instead != &d)
+            static_cast<void>(drivers.add(d, watcher_set::refuses));
         for (wait_list& queue : waiting) {
             if (!is_watched)
                 claim_all(queue, woken);

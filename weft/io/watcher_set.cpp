@@ -5,6 +5,12 @@
 #include <utility>
 
 namespace weft::detail {
+namespace {
+
+// What a driver is in the set for.
+constexpr std::uintptr_t roles = watcher_set::watches | watcher_set::serves | watcher_set::refuses;
+
+}  // namespace
 
 unsigned watcher_set::place_of(const list& l, const io_driver& d) noexcept {
     unsigned at = 0;
@@ -61,13 +67,13 @@ bool watcher_set::remove(const io_driver& d, std::uintptr_t what) noexcept {
     if (l == nullptr) {
         if (w == 0 || &driver_of(w) != &d || (w & what) == 0) return false;
         const std::uintptr_t left = w & ~what;
-        word_.store((left & (watches | serves)) != 0 ? left : 0, std::memory_order_relaxed);
+        word_.store((left & roles) != 0 ? left : 0, std::memory_order_relaxed);
         return true;
     }
     const unsigned at = place_of(*l, d);
     if (at == l->count || (l->items[at] & what) == 0) return false;
     l->items[at] &= ~what;
-    if ((l->items[at] & (watches | serves)) == 0) l->items[at] = l->items[--l->count];
+    if ((l->items[at] & roles) == 0) l->items[at] = l->items[--l->count];
     if (l->count == 0) clear();
     return true;
 }

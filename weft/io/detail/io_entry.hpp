@@ -230,7 +230,8 @@ struct io_entry {
     // d is destroyed: the waiters check again.
     void deregister_driver(io_driver& d) noexcept;
     // In this generation d watches it no more, and `instead` does, which may be d again. If that is
-    // not possible, the waiters check again.
+    // not possible, the waiters check again. If `instead` says that such a file cannot be watched
+    // (EPERM), d refuses it from now on.
     void rewatch(std::uint32_t generation, io_driver& d, io_driver* instead) noexcept;
 
     // The events of the waiters that `by` watches for, as poll(2) has them. Of another generation:

@@ -1,5 +1,5 @@
-// watcher_set: the drivers that know of one descriptor: those that watch it, and those that were
-// given calls on it.
+// watcher_set: the drivers that know of one descriptor: those that watch it, those that were given
+// calls on it, and those that were found unable to watch it.
 //
 // Design: usually there is one driver, which is stored in the word itself; a second one makes a
 // list. So several loops may wait for one descriptor, without a limit, and the set of a descriptor
@@ -28,9 +28,10 @@ namespace detail {
 
 class watcher_set {
 public:
-    static constexpr std::uintptr_t watches = 1;  // reports events
-    static constexpr std::uintptr_t serves = 2;   // was given calls
-    static constexpr std::uintptr_t room = 8;     // also room to write; only if it watches
+    static constexpr std::uintptr_t watches = 1;   // reports events
+    static constexpr std::uintptr_t serves = 2;    // was given calls
+    static constexpr std::uintptr_t room = 8;      // also room to write; only if it watches
+    static constexpr std::uintptr_t refuses = 16;  // was found unable to watch
 
     watcher_set() noexcept = default;
     watcher_set(const watcher_set&) = delete;
@@ -82,7 +83,7 @@ public:
 
 private:
     static constexpr std::uintptr_t is_list = 4;
-    static constexpr std::uintptr_t all_bits = 15;
+    static constexpr std::uintptr_t all_bits = 31;
 
     struct alignas(all_bits + 1) list {
         unsigned count = 0;
