@@ -5,9 +5,10 @@
 // by the destructor, before the owner of the descriptor closes it.
 //
 // Limits: the descriptor may be a blocking one. A file that is always ready (a regular file) is
-// reported ready at once. A descriptor that weft has opened itself (tcp_stream::native_handle) may
-// be waited for too; the stream still owns it. A descriptor that is not open gives
-// bad_file_descriptor. One wait asks for read or for write, not for both.
+// reported ready at once; a wait of it for urgent data alone ends with operation_not_permitted, or,
+// over the driver on poll(), at its time limit. A descriptor that weft has opened itself
+// (tcp_stream::native_handle) may be waited for too; the stream still owns it. A descriptor that is
+// not open gives bad_file_descriptor. One wait asks for read or for write, not for both.
 //
 //   weft::fd_watch w(PQsocket(connection));
 //   while (PQisBusy(connection)) {
