@@ -52,6 +52,20 @@ TEST(watcher_set, keeps_many_drivers_each_with_its_role) {
     EXPECT_FALSE(s.has(*d[5], serves));
 }
 
+TEST(watcher_set, keeps_a_driver_that_refuses_when_it_watches_no_more) {
+    for (const int count : {1, 3}) {
+        const auto d = drivers(count);
+        watcher_set s;
+        for (const auto& each : d) EXPECT_TRUE(s.add(*each, watches));
+        EXPECT_TRUE(s.add(*d[0], watcher_set::refuses));
+        EXPECT_TRUE(s.remove(*d[0], watches));
+        EXPECT_TRUE(s.has(*d[0], watcher_set::refuses));
+        EXPECT_FALSE(s.has(*d[0], watches));
+        EXPECT_TRUE(s.remove(*d[0], serves | watcher_set::refuses));
+        EXPECT_EQ(count_of(s), count - 1);
+    }
+}
+
 TEST(watcher_set, takes_selected_drivers_from_another_set) {
     for (const int count : {0, 1, 2, 9}) {
         const auto d = drivers(count);
