@@ -57,6 +57,7 @@ constexpr std::uint64_t tag_listener = 4;
 constexpr std::uint64_t tag_calls = 5;
 constexpr std::uint64_t tag_entry = 7;
 constexpr std::uint64_t tag_bits = detail::uring_accepts::tag_bits;
+static_assert(alignof(io_request) >= 8 && alignof(prefetched_accepts) >= 8);
 
 // Whether it may be a file without events, which epoll refuses (EPERM), and for which a multishot
 // poll reports that it is ready, and ends, each time.
@@ -66,7 +67,6 @@ bool may_lack_events(int number) noexcept {
     const auto mode = about.st_mode;
     return S_ISREG(mode) || S_ISDIR(mode) || S_ISCHR(mode) || S_ISBLK(mode);
 }
-static_assert(alignof(io_request) >= 8 && alignof(prefetched_accepts) >= 8);
 
 std::uint64_t key_of(const io_entry& e, std::uint32_t generation, std::uint64_t tag) noexcept {
     return std::uint64_t{generation} << 32 |

@@ -326,9 +326,9 @@ void io_entry::rewatch(std::uint32_t generation, io_driver& d, io_driver* instea
         const int error =
             instead != nullptr ? be_watched_by(*instead, generation, for_room) : EMFILE;
         const bool is_watched = error == 0;
-        // Each wait would be for nothing, and begin again. If there is no memory, that is so.
-        if (error == EPERM && instead != &d)
-            static_cast<void>(drivers.add(d, watcher_set::refuses));
+        // Else each waiter that looks again would have d watch it again. Without memory for the
+        // note it does.
+        if (error == EPERM) static_cast<void>(drivers.add(d, watcher_set::refuses));
         for (wait_list& queue : waiting) {
             if (!is_watched)
                 claim_all(queue, woken);
