@@ -27,15 +27,16 @@ CASES = """<testsuites><testsuite name="task">
 
 
 class Claims(unittest.TestCase):
-    def run_on(self, *rows, options=()):
-        """The exit status, and the lines, for a table of these rows; only `debug` has results."""
+    def run_on(self, *rows, options=(), beside=None):
+        """The exit status, and the lines, for a table of these rows; only `debug` has results, and
+        what `beside` holds, name by text."""
         with tempfile.TemporaryDirectory() as folder:
             files = {"docs/claims.md": "# C\n\n| claim | tests | cells |\n|---|---|---|\n"
                                        + "".join(row + "\n" for row in rows),
                      "build/debug/junit.xml": JUNIT,
                      "build/debug/cases/task.shard_0.xml": CASES,
                      "build/debug/cases/task.shard_1.xml": CASES.replace("runs", "hides")
-                     .replace('"fails"', '"breaks_there"')}
+                     .replace('"fails"', '"breaks_there"')} | (beside or {})
             for name, text in files.items():
                 (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
                 (Path(folder) / name).write_text(text)
@@ -94,6 +95,12 @@ class Claims(unittest.TestCase):
         self.assertEqual(self.run_on(row), (0, ["claims: not looked at, as no tests ran there: "
                                                 "release", "claims: no faults in 1"]))
         self.refuses("no results of release", row, options=["--all"])
+
+    def test_a_cell_of_which_only_the_clients_ran_is_not_looked_at(self):
+        clients = {"build/asan/clients.xml": JUNIT.replace("sync.mutex.locks", "clients.hiredis")}
+        self.assertEqual(self.run_on("| It is so. | `mutex.locks` | debug, asan |", beside=clients),
+                         (0, ["claims: not looked at, as no tests ran there: asan",
+                              "claims: no faults in 1"]))
 
     def test_a_row_says_what_shows_it_and_where(self):
         self.refuses("docs/claims.md:5: names no test", "| It is so. | the author | debug |")
