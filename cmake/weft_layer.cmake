@@ -28,6 +28,19 @@ function(weft_furnish target scope headers)
     endif()
 endfunction()
 
+# weft_stands_on(<name> <parts>...): notes a part, and WEFT_UNDER_<name>: what lies under it, all the
+# way down. test/detach builds a layer with that alone, and an installed part asks for it.
+function(weft_stands_on name)
+    set(under ${ARGN})
+    foreach(part IN LISTS ARGN)
+        get_property(deeper GLOBAL PROPERTY WEFT_UNDER_${part})
+        list(APPEND under ${deeper})
+    endforeach()
+    list(REMOVE_DUPLICATES under)
+    set_property(GLOBAL PROPERTY WEFT_UNDER_${name} ${under})
+    set_property(GLOBAL APPEND PROPERTY WEFT_PARTS ${name})
+endfunction()
+
 # weft_apart(<name>): the layer of that name, which follows, is not in weft::weft. It changes a
 # program by being linked, and so is an object library: what links it gets every symbol of it.
 function(weft_apart name)
@@ -62,14 +75,7 @@ function(weft_layer name)
         target_link_libraries(weft INTERFACE weft::${name})
     endif()
 
-    # What lies under it, all the way down; test/detach builds it with that alone.
-    set(under ${ARGN})
-    foreach(dep IN LISTS ARGN)
-        get_property(deeper GLOBAL PROPERTY WEFT_UNDER_${dep})
-        list(APPEND under ${deeper})
-    endforeach()
-    list(REMOVE_DUPLICATES under)
-    set_property(GLOBAL PROPERTY WEFT_UNDER_${name} ${under})
+    weft_stands_on(${name} ${ARGN})
     set_property(GLOBAL APPEND PROPERTY WEFT_LAYERS ${name})
 endfunction()
 
@@ -85,6 +91,7 @@ function(weft_opt_in name layer)
     add_library(weft::${name} ALIAS weft_${name})
     set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} WEFT_LAYER ${layer})
     weft_furnish(weft_${name} PUBLIC "${headers}" ${layer})
+    weft_stands_on(${name} ${layer})
     set_property(GLOBAL APPEND PROPERTY WEFT_OPT_INS ${name})
 endfunction()
 
@@ -146,6 +153,8 @@ function(weft_optional name layer package version target debian)
     set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} WEFT_LAYER ${layer})
     weft_furnish(weft_${name} PUBLIC "${headers}" ${layer})
     target_link_libraries(weft_${name} PUBLIC ${target})
+    weft_stands_on(${name} ${layer})
+    set_property(GLOBAL PROPERTY WEFT_NEEDS_${name} "${package} ${version}" "${debian}")
 endfunction()
 
 # weft_drop_in(<name> <layer> <deps>...): the folder weft/<layer>/<name> becomes weft::<name>, whose
@@ -169,12 +178,15 @@ function(weft_drop_in name layer)
         endif()
         get_target_property(kind weft_${dep} TYPE)
         if(kind STREQUAL "OBJECT_LIBRARY")  # what links the drop-in gets all of it
-            target_sources(weft_${name} INTERFACE $<TARGET_OBJECTS:weft_${dep}>)
+            target_sources(weft_${name} INTERFACE
+                $<BUILD_INTERFACE:$<TARGET_OBJECTS:weft_${dep}>>)
+            target_link_libraries(weft_${name} INTERFACE $<INSTALL_INTERFACE:weft_${dep}_whole>)
         else()
             target_link_libraries(weft_${name} PRIVATE weft::${dep})
         endif()
     endforeach()
     weft_own(weft_${name})
+    weft_stands_on(${name} ${layer} ${ARGN})
     set_property(GLOBAL APPEND PROPERTY WEFT_OPTIONALS ${name})
 endfunction()
 
@@ -191,8 +203,13 @@ function(weft_uses name macro header library debian without)
     set(found 0)
     if(${macro}_INCLUDE AND ${macro}_LIBRARY)
         set(found 1)
-        target_include_directories(weft_${name} SYSTEM PRIVATE "${${macro}_INCLUDE}")
-        target_link_libraries(weft_${name} PRIVATE "${${macro}_LIBRARY}")
+        # Linked by the name of a target, which an installed weft finds again.
+        add_library(weft::${library} UNKNOWN IMPORTED GLOBAL)
+        set_target_properties(weft::${library} PROPERTIES
+            IMPORTED_LOCATION "${${macro}_LIBRARY}"
+            INTERFACE_INCLUDE_DIRECTORIES "${${macro}_INCLUDE}")
+        target_link_libraries(weft_${name} PRIVATE weft::${library})
+        set_property(GLOBAL APPEND PROPERTY WEFT_USED_BY_${name} "${library} ${debian}")
     else()
         message(NOTICE "weft: ${debian} is not installed: ${without}")
     endif()

@@ -20,6 +20,7 @@ set(WEFT_TEST_SHARDS 0 CACHE STRING
     "Run the tests of a layer in so many processes; 0: each test in its own")
 set(WEFT_TEST_DRIVERS "epoll;io_uring" CACHE STRING
     "Run the tests of what waits once more, with every loop over each of these")
+option(WEFT_INSTALL "Have cmake --install install weft" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_FUZZ "Build the targets of libFuzzer, with Clang under a sanitizer; see the preset" OFF)
 option(WEFT_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_BENCH "Build the comparison, if there is Google Benchmark" ${PROJECT_IS_TOP_LEVEL})

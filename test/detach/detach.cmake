@@ -4,6 +4,7 @@
 
 file(REMOVE_RECURSE "${folder}")
 file(COPY "${root}/CMakeLists.txt" "${root}/cmake" DESTINATION "${folder}/weft")
+file(COPY "${root}/weft/version.hpp" DESTINATION "${folder}/weft/weft")
 file(COPY "${root}/test/detach/CMakeLists.txt" DESTINATION "${folder}")
 foreach(name IN LISTS layer under)
     if(EXISTS "${root}/weft/${name}")

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Takes weft as others do, each way from a folder that holds nothing but what that way gives, and
+builds and runs a program with it. A line for each way: PASS, FAIL with the end of what was printed,
+or `skipped` with the reason.
+
+  test/packages/packages_test.py                 all ways
+  test/packages/packages_test.py pkg_config deb  these
+
+Exit: 0 if none failed, 1 if one did, 2 misuse. What is built lies in build/packages/, and a log of
+each way in build/packages/<way>.log.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "test/packages"
+PROGRAMS = HERE / "programs"
+MADE = ROOT / "build/packages"
+WAYS = {}
+
+
+class Failed(Exception):
+    """Ends a way: what it says is why."""
+
+
+class Skipped(Exception):
+    """What a way needs is not here."""
+
+
+def way(function):
+    WAYS[function.__name__] = function
+    return function
+
+
+class Log:
+    def __init__(self, name):
+        self.file = open(MADE / f"{name}.log", "w")
+
+    def run(self, *command, at=None, fails=False, env=None):
+        """What the command printed; it must succeed, or fail where that is expected."""
+        command = [str(word) for word in command]
+        self.file.write(f"$ {' '.join(command)}\n")
+        done = subprocess.run(command, cwd=at, env={**os.environ, **(env or {})}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1800)
+        self.file.write(done.stdout)
+        self.file.flush()
+        if (done.returncode != 0) != fails:
+            lines = [line for line in done.stdout.splitlines() if line.strip()]
+            wrong = [line for line in lines if re.search(r"error|fail", line, re.I)] or lines
+            raise Failed(f"{command[0]} {'succeeded' if fails else 'failed'}: "
+                         + "\n    ".join(wrong[-6:]))
+        return done.stdout
+
+    def refuses(self, what, *command, **options):
+        """The command fails, and says `what`."""
+        said = self.run(*command, fails=True, **options)
+        if what not in " ".join(said.split()):
+            raise Failed(f"{command[0]} does not say \"{what}\"")
+
+
+def need(command, package):
+    if not shutil.which(command):
+        raise Skipped(f"{command} ({package}) is not installed")
+
+
+def fresh(name):
+    """An empty folder outside of the repository's own."""
+    folder = MADE / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def build(log, source, name, *options, launcher=True):
+    folder = fresh(name)
+    ccache = shutil.which("ccache") if launcher else None
+    log.run("cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+            *([f"-DCMAKE_CXX_COMPILER_LAUNCHER={ccache}"] if ccache else []), *options)
+    log.run("cmake", "--build", folder)
+    return folder
+
+
+def weft_built(log):
+    """weft's own build folder without tests; made once."""
+    folder = MADE / "weft"
+    log.run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+            "-DWEFT_UNITY=ON", "-DWEFT_TESTS=OFF", "-DWEFT_BENCH=OFF", "-DWEFT_EXAMPLES=OFF")
+    log.run("cmake", "--build", folder)
+    return folder
+
+
+def installed(log, name, *components):
+    """An installed tree that was moved after it was installed; its path."""
+    folder = fresh(f"{name}-staged")
+    for one in components or [None]:
+        log.run("cmake", "--install", weft_built(log), "--prefix", folder,
+                *(["--component", one] if one else []))
+    moved = MADE / f"{name}-installed"
+    shutil.rmtree(moved, ignore_errors=True)
+    return folder.rename(moved)
+
+
+def parts_in(tree):
+    """The parts that a tree has, of those that programs/ has a program for."""
+    there = {path.name[len("weft-"):-len("-targets.cmake")]
+             for path in tree.glob("lib/cmake/weft/weft-*-targets.cmake")}
+    return [part for part in ("weft", "coroutine", "hook", "posix", "libco", "fast_unwind", "tls")
+            if part in there]
+
+
+def run_tests(log, folder, expected):
+    said = log.run("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error")
+    if f"0 tests failed out of {expected}" not in said:
+        raise Failed(f"not {expected} tests ran, but: {said.splitlines()[-3:]}")
+
+
+@way
+def find_package(log):
+    """CMake's package, of an installed tree that was moved."""
+    tree = installed(log, "find_package")
+    parts = parts_in(tree)
+    project = [HERE / "find_package", "find_package", f"-DCMAKE_PREFIX_PATH={tree}",
+               f"-DPROGRAMS={programs()}"]
+    run_tests(log, build(log, *project, f"-DPARTS={';'.join(parts)}"), len(parts))
+    refused = ["cmake", "-S", HERE / "find_package", "-B", fresh("refused"),
+               f"-DCMAKE_PREFIX_PATH={tree}", f"-DPROGRAMS={programs()}"]
+    log.refuses("no component soup is installed; there are base context", *refused,
+                "-DPARTS=soup")
+    # A program under a sanitizer does not link with a weft that is built without.
+    log.run("cmake", "-S", HERE / "find_package", "-B", fresh("refused"),
+            f"-DCMAKE_PREFIX_PATH={tree}", f"-DPROGRAMS={programs()}", "-DPARTS=coroutine",
+            "-DCMAKE_CXX_FLAGS=-fsanitize=address")
+    log.refuses("weft_must_be_built_with_fsanitize_address_like_this_file", "cmake", "--build",
+                MADE / "refused")
+
+
+@way
+def components(log):
+    """A part of it, installed with what lies under it and nothing else."""
+    tree = installed(log, "components", "weft", "coroutine", "context", "stack", "unwind", "base")
+    if (tree / "include/weft/wait").exists() or (tree / "include/weft/posix").exists():
+        raise Failed("headers of other parts are installed")
+    project = [HERE / "find_package", "components", f"-DCMAKE_PREFIX_PATH={tree}",
+               f"-DPROGRAMS={programs()}"]
+    run_tests(log, build(log, *project, "-DPARTS=coroutine"), 1)
+    log.refuses("no component wait is installed, which io needs; there are base", "cmake", "-S",
+                HERE / "find_package", "-B", fresh("refused"), f"-DCMAKE_PREFIX_PATH={tree}", f"-DPROGRAMS={programs()}",
+                "-DPARTS=io")
+
+
+@way
+def add_subdirectory(log):
+    """weft as a folder of another project."""
+    run_tests(log, build(log, HERE / "subdirectory", "add_subdirectory", f"-DWEFT={ROOT}",
+                         "-DWEFT_UNITY=ON", f"-DPROGRAMS={programs()}", "-DFETCH=OFF"), 2)
+    tree = fresh("subdirectory-installed")
+    log.run("cmake", "--install", MADE / "add_subdirectory", "--prefix", tree)
+    if (tree / "include").exists():
+        raise Failed("another project's install installs weft")
+
+
+@way
+def fetch_content(log):
+    """FetchContent, of a copy of what is committed or about to be."""
+    copy = fresh("fetch_content-source")
+    files = log.run("git", "ls-files", "--cached", "--others", "--exclude-standard", at=ROOT)
+    for name in files.splitlines():
+        if name.split("/")[0] in ("CMakeLists.txt", "cmake", "weft", "packaging", "LICENSE"):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+    run_tests(log, build(log, HERE / "subdirectory", "fetch_content", f"-DWEFT={copy}",
+                         "-DWEFT_UNITY=ON", f"-DPROGRAMS={programs()}", "-DFETCH=ON"), 2)
+
+
+@way
+def pkg_config(log):
+    """pkg-config, by the compilers alone."""
+    need("pkg-config", "pkgconf")
+    tree = installed(log, "pkg_config")
+    folder = fresh("pkg_config")
+    env = {"PKG_CONFIG_PATH": str(tree / "lib/pkgconfig")}
+    cases = [("weft", "echo.cpp"), ("weft-hook", "hook.cpp"), ("weft-posix", "c_fibers.c"),
+             ("weft-libco", "libco.cpp"), ("weft-tls", "tls.cpp")]
+    for package, source in cases:
+        if not (tree / f"lib/pkgconfig/{package}.pc").exists():
+            if package != "weft-tls":
+                raise Failed(f"no {package}.pc is installed")
+            continue
+        flags = log.run("pkg-config", "--cflags", "--libs", package, env=env).split()
+        compiler = ["cc"] if source.endswith(".c") else [os.environ.get("CXX", "g++"), "-std=c++20"]
+        log.run(*compiler, "-O2", programs() / source, *flags, "-o", folder / package)
+        log.run(folder / package)
+
+
+def programs():
+    """The programs, and an example in C, in one folder that has nothing else."""
+    folder = MADE / "programs"
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in [*PROGRAMS.iterdir(), ROOT / "examples/c_fibers.c"]:
+        shutil.copy2(path, folder)
+    return folder
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="packages_test.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ways", nargs="*", metavar="way", help=f"of {', '.join(WAYS)}")
+    options = parser.parse_args()
+    for name in options.ways:
+        if name not in WAYS:
+            parser.error(f"there is no way {name}; there are {', '.join(WAYS)}")
+    MADE.mkdir(parents=True, exist_ok=True)
+    failed = skipped = 0
+    chosen = options.ways or list(WAYS)
+    for number, name in enumerate(chosen, 1):
+        print(f"[{number}/{len(chosen)}] {name:17}", end=" ", flush=True)
+        began = time.monotonic()
+        try:
+            WAYS[name](Log(name))
+            print(f"PASS {time.monotonic() - began:4.0f} s  {WAYS[name].__doc__}")
+        except Skipped as why:
+            skipped += 1
+            print(f"skipped: {why}")
+        except (Failed, subprocess.TimeoutExpired) as why:
+            failed += 1
+            print(f"FAIL {time.monotonic() - began:4.0f} s  {why}")
+    print(f"packages: {'FAIL' if failed else 'PASS'}, {len(chosen) - failed - skipped} of "
+          f"{len(chosen)} ways, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
