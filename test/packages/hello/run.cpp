@@ -1,7 +1,8 @@
 // run: a loop, and two fibers on it.
 
-#include "weft/fiber/nursery.hpp"
 #include "weft/run/run.hpp"
+
+#include "weft/fiber/nursery.hpp"
 
 int main() {
     int sum = 0;

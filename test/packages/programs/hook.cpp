@@ -1,11 +1,12 @@
 // Hooks: ten fibers of one thread sleep in libc at the same time.
 
+#include "weft/hook/hook.hpp"
+
 #include <unistd.h>
 
 #include <chrono>
 
 #include "weft/fiber/nursery.hpp"
-#include "weft/hook/hook.hpp"
 #include "weft/run/run.hpp"
 
 int main() {
