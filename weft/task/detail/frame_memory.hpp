@@ -57,6 +57,10 @@ struct rebound<A, U> {
 template <class A, class U>
 using rebound_t = typename rebound<A, U>::type;
 
+// What allocator_traits says, without <memory>. C++20 deprecates the member of std::allocator, and
+// Clang warns of it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 template <class A>
 constexpr bool always_equal() {
     if constexpr (requires { A::is_always_equal::value; })
@@ -64,6 +68,7 @@ constexpr bool always_equal() {
     else
         return std::is_empty_v<A>;
 }
+#pragma GCC diagnostic pop
 
 template <class Promise, class A, class Args, class Rest>
 struct promise_with_allocator;
