@@ -46,7 +46,10 @@ function(weft_install_part part)
     get_target_property(headers ${target} HEADER_SET)
     target_sources(${target}_whole INTERFACE FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}"
         FILES ${headers})
+    # What the archive needs is known of the archive, so that it comes after it also in a program that
+    # names it before.
     get_target_property(needs ${target} INTERFACE_LINK_LIBRARIES)
+    target_link_libraries(${target}_archive PUBLIC ${needs})
     target_link_libraries(${target}_whole INTERFACE
         "$<LINK_LIBRARY:WHOLE_ARCHIVE,weft::${part}_archive>" ${needs})
     weft_install_targets(${part} "" ${target}_whole ${target}_archive)
