@@ -8,6 +8,7 @@
 #   lib/cmake/weft/weft-config.cmake         find_package(weft COMPONENTS io hook)
 #   lib/cmake/weft/weft-<part>-targets.cmake what the file above includes
 #   lib/pkgconfig/weft*.pc                   the same for other builds
+#   share/weft/weft.cppm                     the module, with WEFT_MODULE; its users compile it
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -30,6 +31,15 @@ endfunction()
 function(weft_install_part part)
     set(target weft_${part})
     get_target_property(kind ${target} TYPE)
+    get_target_property(modules ${target} CXX_MODULE_SETS)
+    if(modules)
+        install(TARGETS ${target} EXPORT weft-${part}
+            ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT ${part}
+            FILE_SET CXX_MODULES DESTINATION "${CMAKE_INSTALL_DATADIR}/weft" COMPONENT ${part})
+        install(EXPORT weft-${part} FILE weft-${part}-targets.cmake NAMESPACE weft::
+            DESTINATION "${weft_package_dir}" CXX_MODULES_DIRECTORY modules COMPONENT ${part})
+        return()
+    endif()
     if(NOT kind STREQUAL "OBJECT_LIBRARY")
         # The headers of a drop-in are included by their bare names.
         get_target_property(base ${target} HEADER_DIRS)

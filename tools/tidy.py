@@ -22,6 +22,7 @@
   queries   a query that returns bool and is called by a bare participle: closed() for is_closed()
   waits     an async_x(...) whose type is not called an operation
   umbrella  a public header that weft/weft.hpp does not have, or one that it should not have
+  module    a public name that packaging/module/weft.cppm does not export, or an export of none
   marks     a mark of unfinished work that does not say of what kind
   readme    a ```cpp block of README.md that is not cut from examples/
 
@@ -42,6 +43,7 @@ import textwrap
 from pathlib import Path
 
 import header_examples
+import module_names
 
 # The backend that a build does not have: it defines what the other does.
 NOT_TOGETHER = {"weft/context/detail/switch_ucontext.hpp"}
@@ -753,6 +755,12 @@ def check_umbrella(tree):
         tree.fault(UMBRELLA, has[name], f"{name} is not for all users; strike it")
 
 
+def check_module(tree):
+    if (tree.root / module_names.MODULE).is_file():
+        for path, line, message in module_names.faults(tree.root):
+            tree.fault(path, line, message)
+
+
 def check_marks(tree):
     paths = [*tree.files(*FOLDERS, suffixes=SOURCES)]
     paths += [p.relative_to(tree.root) for p in tree.root.glob("**/CMakeLists.txt")
@@ -873,6 +881,7 @@ def main():
     check_queries(tree)
     check_waits(tree)
     check_umbrella(tree)
+    check_module(tree)
     check_marks(tree)
     check_readme(tree)
     report_longest(tree)

@@ -350,6 +350,12 @@ class Tidy(unittest.TestCase):
                      "weft/weft.hpp:1: lacks weft/middle/pool.hpp",
                      "weft/weft.hpp:2: weft/top/detail/part.hpp is not for all users")
 
+    def test_a_public_name_that_the_module_lacks_is_refused(self):
+        self.refuses({"weft/top/top.hpp": "#pragma once\nnamespace weft {\n// One.\nvoid top();\n}\n",
+                      "packaging/module/weft.cppm": "export module weft;\nusing weft::bottom;\n"},
+                     "packaging/module/weft.cppm:2: weft::bottom is in no public header",
+                     "weft/top/top.hpp:11: packaging/module/weft.cppm does not export weft::top")
+
     def test_a_bare_mark_is_refused_wherever_it_stands(self):
         self.refuses({"bench/x.cpp": "// TO" "DO: later\n", "tools/x.py": "\n# FIX" "ME\n",
                       "examples/CMakeLists.txt": "# TO" "DO(later): unknown kind\n"},
