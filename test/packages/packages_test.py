@@ -6,16 +6,20 @@ or `skipped` with the reason.
   test/packages/packages_test.py                 all ways
   test/packages/packages_test.py pkg_config deb  these
 
-Exit: 0 if none failed, 1 if one did, 2 misuse. What is built lies in build/packages/, and a log of
-each way in build/packages/<way>.log.
+Exit: 0 if none failed, 1 if one did, 2 misuse. What is built lies in build/packages/, what is
+downloaded in build/packages/debs and build/packages/newer_cmake, and a log of each way in
+build/packages/<way>.log.
 """
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -78,29 +82,32 @@ def fresh(name):
     return folder
 
 
-def build(log, source, name, *options, launcher=True):
+def build(log, source, name, *options, launcher=True, cmake="cmake"):
     folder = fresh(name)
     ccache = shutil.which("ccache") if launcher else None
-    log.run("cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+    log.run(cmake, "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
             *([f"-DCMAKE_CXX_COMPILER_LAUNCHER={ccache}"] if ccache else []), *options)
-    log.run("cmake", "--build", folder)
+    log.run(cmake, "--build", folder)
     return folder
 
 
-def weft_built(log):
-    """weft's own build folder without tests; made once."""
-    folder = MADE / "weft"
-    log.run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-            "-DWEFT_UNITY=ON", "-DWEFT_TESTS=OFF", "-DWEFT_BENCH=OFF", "-DWEFT_EXAMPLES=OFF")
-    log.run("cmake", "--build", folder)
+WITHOUT_TESTS = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DWEFT_UNITY=ON", "-DWEFT_TESTS=OFF",
+                 "-DWEFT_BENCH=OFF", "-DWEFT_EXAMPLES=OFF")
+
+
+def weft_built(log, name="weft", *options, cmake="cmake"):
+    """weft's own build folder without tests; made once for each name."""
+    folder = MADE / name
+    log.run(cmake, "-S", ROOT, "-B", folder, *WITHOUT_TESTS, *options)
+    log.run(cmake, "--build", folder)
     return folder
 
 
-def installed(log, name, *components):
+def installed(log, name, *components, built=None, cmake="cmake"):
     """An installed tree that was moved after it was installed; its path."""
     folder = fresh(f"{name}-staged")
     for one in components or [None]:
-        log.run("cmake", "--install", weft_built(log), "--prefix", folder,
+        log.run(cmake, "--install", built or weft_built(log), "--prefix", folder,
                 *(["--component", one] if one else []))
     moved = MADE / f"{name}-installed"
     shutil.rmtree(moved, ignore_errors=True)
@@ -199,6 +206,122 @@ def pkg_config(log):
         log.run(folder / package)
 
 
+def debian_mirror():
+    """The one that this system uses."""
+    lists = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
+    for path in filter(Path.is_file, lists):
+        found = re.search(r"^[^#\n]*?(https?://\S+/debian)/?\s", path.read_text(), re.MULTILINE)
+        if found:
+            return found.group(1)
+    return "http://deb.debian.org/debian"
+
+
+@contextlib.contextmanager
+def bare_debian(log, *packages):
+    """The root of a Debian 12 of essential packages and these, in a temporary folder. What is
+    downloaded for it is kept for the next."""
+    if os.geteuid() != 0:
+        raise Skipped("cpack and lintian pass; not installed: not root")
+    if 'VERSION_ID="12"' not in Path("/etc/os-release").read_text():
+        raise Skipped("cpack and lintian pass; not installed: not on Debian 12")
+    cache = MADE / "debs"
+    cache.mkdir(exist_ok=True)
+    top = Path(tempfile.mkdtemp())
+    root = top / "root"
+    try:
+        try:
+            log.run("debootstrap", "--variant=minbase", f"--include={','.join(packages)}",
+                    f"--cache-dir={cache}", "bookworm", root, debian_mirror())
+            log.run("mount", "-t", "proc", "proc", root / "proc")
+        except Failed as why:
+            raise Skipped(f"cpack and lintian pass; not installed: {why}") from None
+        yield root
+    finally:
+        subprocess.run(["umount", root / "proc"], stderr=subprocess.DEVNULL)
+        subprocess.run(["rm", "-rf", "--one-file-system", top], check=True)
+
+
+def files_in(root):
+    """What is in a system, but for what dpkg remembers."""
+    found = (path.relative_to(root) for top in ("etc", "opt", "usr", "var")
+             for path in (root / top).rglob("*"))
+    return {str(path) for path in found if not re.match("var/(log|cache|lib/dpkg/(?!info))", str(path))}
+
+
+@way
+def deb(log):
+    """libweft-dev by CPack: clean for lintian, and used in a Debian with little else."""
+    need("file", "file")
+    need("dpkg-shlibdeps", "dpkg-dev")
+    need("lintian", "lintian")
+    need("debootstrap", "debootstrap")
+    built = weft_built(log, "weft-usr", "-DCMAKE_INSTALL_PREFIX=/usr")
+    for old in built.glob("*.deb"):
+        old.unlink()
+    log.run("cpack", "-G", "DEB", at=built)
+    package, = built.glob("libweft-dev_*.deb")
+    log.run("lintian", "--fail-on", "error,warning", package)
+    listed = log.run("dpkg-deb", "--contents", package)
+    for path in ("include/weft/weft.hpp", "lib/*/libweft_io.a", "lib/*/weft/libweft_hook.so",
+                 "lib/*/cmake/weft/weft-config.cmake", "lib/*/pkgconfig/weft.pc"):
+        if not re.search(rf" \./usr/{path.replace('*', '[^/]+-linux-gnu')}$", listed, re.MULTILINE):
+            raise Failed(f"the package has no /usr/{path}")
+    depends = re.findall(r"([\w.+-]+)(?: \([^)]*\))?(?:, |$)",
+                         log.run("dpkg-deb", "--field", package, "Depends").strip())
+    with bare_debian(log, "g++", "cmake", "ninja-build", "pkgconf", *depends) as root:
+        def enter(*command):
+            return log.run("env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "chroot", root, *command)
+
+        before = files_in(root)
+        work = root / "work"
+        shutil.copytree(HERE / "find_package", work / "find_package")
+        shutil.copytree(programs(), work / "programs")
+        shutil.copy(package, work / "weft.deb")
+        enter("dpkg", "-i", "/work/weft.deb")
+        flags = enter("pkg-config", "--cflags", "--libs", "weft").split()
+        enter("g++", "-std=c++20", "-O1", "/work/programs/echo.cpp", *flags, "-o", "/work/echo")
+        enter("/work/echo")
+        enter("cmake", "-S", "/work/find_package", "-B", "/work/built", "-G", "Ninja",
+              "-DPROGRAMS=/work/programs", "-DPARTS=coroutine;hook;tls")
+        enter("cmake", "--build", "/work/built")
+        for program in ("coroutine", "hook", "tls"):
+            enter(f"/work/built/{program}")
+        enter("dpkg", "-r", "libweft-dev")
+        left = files_in(root) - before
+        if left:
+            raise Failed(f"dpkg -r leaves {', '.join(sorted(left)[:5])}")
+
+
+def newer_cmake(log):
+    """A CMake that knows modules: the one that is installed, or one of PyPI's."""
+    version = re.search(r"(\d+)\.(\d+)", log.run("cmake", "--version"))
+    if tuple(map(int, version.groups())) >= (3, 28):
+        return "cmake"
+    folder = MADE / "newer_cmake"
+    if not (folder / "bin/cmake").exists():
+        try:
+            log.run(sys.executable, "-m", "venv", folder)
+            log.run(folder / "bin/pip", "install", "cmake>=3.28")
+        except Failed as why:
+            raise Skipped(f"CMake {version.group()} is too old, and a newer one: {why}") from None
+    return folder / "bin/cmake"
+
+
+@way
+def module(log):
+    """`import weft;`, of an installed tree that was moved; with Clang."""
+    need("clang++-19", "clang-19")
+    need("clang-scan-deps-19", "clang-tools-19")
+    cmake = newer_cmake(log)
+    clang = "-DCMAKE_CXX_COMPILER=clang++-19"
+    built = weft_built(log, "weft-module", clang, "-DWEFT_MODULE=ON", cmake=cmake)
+    tree = installed(log, "module", built=built, cmake=cmake)
+    run_tests(log, build(log, HERE / "module", "module", f"-DCMAKE_PREFIX_PATH={tree}", clang,
+                         cmake=cmake), 1)
+    log.refuses("is not supported", cmake, "-S", ROOT, "-B", fresh("refused"), *WITHOUT_TESTS,
+                "-DWEFT_MODULE=ON", "-DCMAKE_CXX_COMPILER=g++")
+
+
 def programs():
     """The programs, and an example in C, in one folder that has nothing else."""
     folder = MADE / "programs"
@@ -216,6 +339,7 @@ def main():
     for name in options.ways:
         if name not in WAYS:
             parser.error(f"there is no way {name}; there are {', '.join(WAYS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what a way has made is removed
     MADE.mkdir(parents=True, exist_ok=True)
     failed = skipped = 0
     chosen = options.ways or list(WAYS)
