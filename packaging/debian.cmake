@@ -1,5 +1,5 @@
 # Run by cpack, on the installed tree before it becomes a package: Debian's own documents come in, and
-# what Debian strips goes out. What is a fault here is a fault for lintian.
+# what Debian strips goes out.
 
 if(NOT CPACK_WEFT_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")
     message(FATAL_ERROR "libweft-dev is made of a Release build; this is \"${CPACK_WEFT_BUILD_TYPE}\"")

@@ -4,7 +4,7 @@ namespace weft or one inside it, that a public header under weft/weft.hpp declar
 packaging/module/weft.cppm does not export is a fault, and so is an export of what is no such name.
 One line per fault, `path:line: what`. tools/tidy.py has the same faults among its own.
 
-With --write the module is written anew: a section for each layer, and clang-format gives it its form.
+With --write the module is written anew: a section for each layer, in the form of clang-format.
 Exit: 0 clean, 1 faults, 2 misuse.
 
 Headers are read, not compiled, as clang-format sets them: a macro that declares a name is not seen.
@@ -21,11 +21,12 @@ MODULE = Path("packaging/module/weft.cppm")
 
 INCLUDE = re.compile(r'^#include "(weft/[^"]+)"', re.MULTILINE)
 # A comment, a literal, and a line of the preprocessor with those that continue it.
-NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])+\'|'
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'
+                      r"(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'|"
                       r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.DOTALL | re.MULTILINE)
 ATTRIBUTE = re.compile(r"\[\[.*?\]\]|\balignas\([^()]*\)", re.DOTALL)
 TYPE = re.compile(r"(?:class|struct|union|enum(?: class| struct)?) (?:[A-Z_]+ )*(\w+)(.*)")
-# What follows the name of a type that is defined: the arguments of a specialisation, then a base or a body.
+# What follows the name of a type that is defined: arguments of a specialisation, a base or a body.
 DEFINED = re.compile(r"(?:<[^<>]*(?:<[^<>]*>[^<>]*)*>)? ?(?:final ?)?(?::(?!:)|\{)")
 ALIAS = re.compile(r"(?:using|concept) (\w+) ?=")
 BORROWED = re.compile(r"using (?!namespace|enum)[\w:]+::(\w+) ?;")
@@ -37,7 +38,7 @@ EXPORT = re.compile(r"^ *using (weft::(?:\w+::)*)(\w+|operator.+?);", re.MULTILI
 
 
 def public_headers(root):
-    """The public headers that the umbrella includes, directly or not, in the order of the umbrella."""
+    """The public headers that the umbrella includes, directly or not."""
     found, left = [], [UMBRELLA]
     seen = set(left)
     while left:
@@ -88,8 +89,8 @@ def function_name(text):
 
 
 def declared(statement):
-    """The name that a declaration of a namespace declares; None where there is none, where the name is
-    another scope's, or where a type is only announced."""
+    """The name that a declaration of a namespace declares; None where there is none, where the name
+    is another scope's, or where a type is only announced."""
     text = plain(statement)
     if re.match(r"(?:extern )?template |static_assert|friend |namespace ", text):
         return None
@@ -141,7 +142,7 @@ def statements(code):
 
 
 def public_names(root):
-    """{layer: {"weft::name": "path:line" of its first declaration}}, in the order of CMakeLists.txt."""
+    """{layer: {"weft::name": (path, line) of a declaration}}, in the order of CMakeLists.txt."""
     layers = re.findall(r"^weft_layer\((\w+)", (root / "CMakeLists.txt").read_text(), re.MULTILINE)
     names, known = {layer: {} for layer in layers}, set()
     for path in sorted(public_headers(root), key=lambda path: layers.index(path.parts[1])):
@@ -188,7 +189,7 @@ def write(root):
         for number, space in enumerate(sorted(spaces)):
             lines = "".join(f"using {name};\n" for name in sorted(spaces[space]))
             heading = f"// {layer}\n" if number == 0 else ""
-            parts.append(f"\n{heading}export namespace {space} {{\n{lines}}}  // namespace {space}\n")
+            parts.append(f"\n{heading}export namespace {space} {{\n{lines}}}\n")
     (root / MODULE).write_text("".join(parts), encoding="utf-8")
     subprocess.run(["clang-format-19", "-i", root / MODULE], check=True)
 

@@ -245,7 +245,8 @@ def files_in(root):
     """What is in a system, but for what dpkg remembers."""
     found = (path.relative_to(root) for top in ("etc", "opt", "usr", "var")
              for path in (root / top).rglob("*"))
-    return {str(path) for path in found if not re.match("var/(log|cache|lib/dpkg/(?!info))", str(path))}
+    remembered = re.compile("var/(log|cache|lib/dpkg/(?!info))")
+    return {str(path) for path in found if not remembered.match(str(path))}
 
 
 @way
@@ -270,7 +271,8 @@ def deb(log):
                          log.run("dpkg-deb", "--field", package, "Depends").strip())
     with bare_debian(log, "g++", "cmake", "ninja-build", "pkgconf", *depends) as root:
         def enter(*command):
-            return log.run("env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "chroot", root, *command)
+            return log.run("env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "chroot", root,
+                           *command)
 
         before = files_in(root)
         work = root / "work"
