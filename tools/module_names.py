@@ -34,6 +34,12 @@ BORROWED = re.compile(r"using (?!namespace|enum)[\w:]+::(\w+) ?;")
 NO_FUNCTION = {"requires", "noexcept", "decltype", "explicit", "sizeof", "static_assert"}
 FUNCTION = re.compile(r"(operator ?(?:co_await|[^\w\s\0]+)|[\w:~]+) ?\0|->|[<>]")
 VARIABLE = re.compile(r"[\w:<>,*& ]+[ *&](\w+) ?(?:=|\{\}|\[|;)")
+FOUND_BY_LOOKUP = """
+// The lookup from the namespace of an operation finds this one.
+export namespace weft::detail {
+using ::weft::operator co_await;
+}
+"""
 EXPORT = re.compile(r"^ *using (weft::(?:\w+::)*)(\w+|operator.+?);", re.MULTILINE)
 
 
@@ -190,6 +196,7 @@ def write(root):
             lines = "".join(f"using {name};\n" for name in sorted(spaces[space]))
             heading = f"// {layer}\n" if number == 0 else ""
             parts.append(f"\n{heading}export namespace {space} {{\n{lines}}}\n")
+    parts.append(FOUND_BY_LOOKUP)
     (root / MODULE).write_text("".join(parts), encoding="utf-8")
     subprocess.run(["clang-format-19", "-i", root / MODULE], check=True)
 

@@ -465,3 +465,8 @@ using weft::this_managed::id;
 using weft::this_managed::private_data;
 using weft::this_managed::suspend;
 }  // namespace weft::this_managed
+
+// The lookup from the namespace of an operation finds this one.
+export namespace weft::detail {
+using ::weft::operator co_await;
+}

@@ -1,6 +1,7 @@
 // The module: a fiber serves one connection, a task asks over it. No name of weft is from a header.
 
 #include <array>
+#include <coroutine>  // what holds a task includes it
 #include <cstdio>
 #include <span>
 #include <string_view>
