@@ -55,10 +55,12 @@ def code_of(path):
 
 
 def links(tree, part):
-    """What a program with this part is linked with, the topmost first."""
+    """The archives of a part, or of `weft`, and of what lies under it, the topmost first; and the
+    libraries that they were built with."""
     config = (tree / "lib/cmake/weft/weft-config.cmake").read_text()
     order = re.search(r"set\(weft_parts ([^)]*)\)", config).group(1).split(";")
-    under = re.search(rf'set\(weft_UNDER_{part} "([^"]*)"\)', config)
+    under = re.search(rf'set\(weft_UNDER_{part} "([^"]*)"\)', config) if part != "weft" else \
+        re.search(r"set\(weft_parts_of_weft ([^)]*)\)", config)
     wanted = {part, *(under.group(1).split(";") if under else [])}
     archives = [tree / f"lib/libweft_{name}.a" for name in reversed(order) if name in wanted]
     used = [f"-l{one.split()[0]}" for name, ones in
@@ -67,8 +69,9 @@ def links(tree, part):
     return [path for path in archives if path.is_file()], used
 
 
-def program(tree, source, flags, part):
-    """Bytes of a stripped program, which ran well, and the median of seconds to compile it."""
+def program(tree, source, flags):
+    """Bytes of a stripped program, which ran well, and the median of seconds to compile it. It has
+    every archive to take from, as one that links weft::weft."""
     made = MADE / source.stem
     compiler = [os.environ.get("CXX", "g++"), "-std=c++20", "-O2", "-DNDEBUG", *flags]
     include = ["-I", tree / "include"]
@@ -77,7 +80,7 @@ def program(tree, source, flags, part):
         began = time.monotonic()
         run(*compiler, *include, "-c", source, "-o", f"{made}.o")
         seconds.append(time.monotonic() - began)
-    archives, libraries = links(tree, part)
+    archives, libraries = links(tree, "weft")
     run(*compiler, f"{made}.o", "-o", made, *archives, *libraries)
     run(made)
     run("strip", made)
@@ -97,10 +100,10 @@ def main():
     for number, (name, flags) in enumerate(FLAGS.items()):
         print(f"[{number + 1}/{len(FLAGS)}] {name}", flush=True)
         tree = trees[name] = install(number, flags)
-        nothing, no_time = program(tree, empty, flags, "base")
+        nothing, no_time = program(tree, empty, flags)
         for source in sources:
             part = source.stem
-            code, seconds = program(tree, source, flags, part)
+            code, seconds = program(tree, source, flags)
             sizes[part, name] = code - nothing
             if number == 0:
                 own = tree / f"lib/libweft_{part}.a"
@@ -117,8 +120,8 @@ def main():
 def page(rows, sizes, trees, compiler):
     lines = ["# What one takes", "",
              f"Written by `make footprint`: {compiler}, static archives. A program is the one of",
-             "`test/packages/hello/` that is named after the part, stripped; its code is what it has more",
-             "of than `int main() {}`, and its seconds are those that it takes longer to compile (-O2,",
+             "`test/packages/hello/` that is named after the part, stripped; its code is what it has",
+             "beyond `int main() {}`, and its seconds are those that it takes longer to compile (-O2,",
              f"the median of {COMPILES}). Code is instructions and constants, in KiB.", "",
              "| part | its archive | with what lies under it | code in a program | public headers "
              "| seconds to compile |", "|---|---:|---:|---:|---:|---:|"]
