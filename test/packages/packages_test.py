@@ -275,19 +275,19 @@ def deb(log):
                            *command)
 
         before = files_in(root)
-        work = root / "work"
+        work = root / "taken"
         shutil.copytree(HERE / "find_package", work / "find_package")
         shutil.copytree(programs(), work / "programs")
         shutil.copy(package, work / "weft.deb")
-        enter("dpkg", "-i", "/work/weft.deb")
+        enter("dpkg", "-i", "/taken/weft.deb")
         flags = enter("pkg-config", "--cflags", "--libs", "weft").split()
-        enter("g++", "-std=c++20", "-O1", "/work/programs/echo.cpp", *flags, "-o", "/work/echo")
-        enter("/work/echo")
-        enter("cmake", "-S", "/work/find_package", "-B", "/work/built", "-G", "Ninja",
-              "-DPROGRAMS=/work/programs", "-DPARTS=coroutine;hook;tls")
-        enter("cmake", "--build", "/work/built")
+        enter("g++", "-std=c++20", "-O1", "/taken/programs/echo.cpp", *flags, "-o", "/taken/echo")
+        enter("/taken/echo")
+        enter("cmake", "-S", "/taken/find_package", "-B", "/taken/built", "-G", "Ninja",
+              "-DPROGRAMS=/taken/programs", "-DPARTS=coroutine;hook;tls")
+        enter("cmake", "--build", "/taken/built")
         for program in ("coroutine", "hook", "tls"):
-            enter(f"/work/built/{program}")
+            enter(f"/taken/built/{program}")
         enter("dpkg", "-r", "libweft-dev")
         left = files_in(root) - before
         if left:
