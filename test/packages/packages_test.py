@@ -7,8 +7,7 @@ or `skipped` with the reason.
   test/packages/packages_test.py pkg_config deb  these
 
 Exit: 0 if none failed, 1 if one did, 2 misuse. What is built lies in build/packages/, what is
-downloaded in build/packages/debs and build/packages/newer_cmake, and a log of each way in
-build/packages/<way>.log.
+downloaded in folders of it that are kept, and a log of each way in build/packages/<way>.log.
 """
 
 import argparse
@@ -23,109 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-HERE = ROOT / "test/packages"
-PROGRAMS = HERE / "programs"
-MADE = ROOT / "build/packages"
-WAYS = {}
-
-
-class Failed(Exception):
-    """Ends a way: what it says is why."""
-
-
-class Skipped(Exception):
-    """What a way needs is not here."""
-
-
-def way(function):
-    WAYS[function.__name__] = function
-    return function
-
-
-class Log:
-    def __init__(self, name):
-        self.file = open(MADE / f"{name}.log", "w")
-
-    def run(self, *command, at=None, fails=False, env=None):
-        """What the command printed; it must succeed, or fail where that is expected."""
-        command = [str(word) for word in command]
-        self.file.write(f"$ {' '.join(command)}\n")
-        done = subprocess.run(command, cwd=at, env={**os.environ, **(env or {})}, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1800)
-        self.file.write(done.stdout)
-        self.file.flush()
-        if (done.returncode != 0) != fails:
-            lines = [line for line in done.stdout.splitlines() if line.strip()]
-            wrong = [line for line in lines if re.search(r"error|fail", line, re.I)] or lines
-            raise Failed(f"{command[0]} {'succeeded' if fails else 'failed'}: "
-                         + "\n    ".join(wrong[-6:]))
-        return done.stdout
-
-    def refuses(self, what, *command, **options):
-        """The command fails, and says `what`."""
-        said = self.run(*command, fails=True, **options)
-        if what not in " ".join(said.split()):
-            raise Failed(f"{command[0]} does not say \"{what}\"")
-
-
-def need(command, package):
-    if not shutil.which(command):
-        raise Skipped(f"{command} ({package}) is not installed")
-
-
-def fresh(name):
-    """An empty folder outside of the repository's own."""
-    folder = MADE / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
-
-
-def build(log, source, name, *options, launcher=True, cmake="cmake"):
-    folder = fresh(name)
-    ccache = shutil.which("ccache") if launcher else None
-    log.run(cmake, "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-            *([f"-DCMAKE_CXX_COMPILER_LAUNCHER={ccache}"] if ccache else []), *options)
-    log.run(cmake, "--build", folder)
-    return folder
-
-
-WITHOUT_TESTS = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DWEFT_UNITY=ON", "-DWEFT_TESTS=OFF",
-                 "-DWEFT_BENCH=OFF", "-DWEFT_EXAMPLES=OFF")
-
-
-def weft_built(log, name="weft", *options, cmake="cmake"):
-    """weft's own build folder without tests; made once for each name."""
-    folder = MADE / name
-    log.run(cmake, "-S", ROOT, "-B", folder, *WITHOUT_TESTS, *options)
-    log.run(cmake, "--build", folder)
-    return folder
-
-
-def installed(log, name, *components, built=None, cmake="cmake"):
-    """An installed tree that was moved after it was installed; its path."""
-    folder = fresh(f"{name}-staged")
-    for one in components or [None]:
-        log.run(cmake, "--install", built or weft_built(log), "--prefix", folder,
-                *(["--component", one] if one else []))
-    moved = MADE / f"{name}-installed"
-    shutil.rmtree(moved, ignore_errors=True)
-    return folder.rename(moved)
-
-
-def parts_in(tree):
-    """The parts that a tree has, of those that programs/ has a program for."""
-    there = {path.name[len("weft-"):-len("-targets.cmake")]
-             for path in tree.glob("lib/cmake/weft/weft-*-targets.cmake")}
-    return [part for part in ("weft", "coroutine", "hook", "posix", "libco", "fast_unwind", "tls")
-            if part in there]
-
-
-def run_tests(log, folder, expected):
-    said = log.run("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error")
-    if f"0 tests failed out of {expected}" not in said:
-        raise Failed(f"not {expected} tests ran, but: {said.splitlines()[-3:]}")
+from way import (HERE, MADE, ROOT, WAYS, WITHOUT_TESTS, Failed, Log, Skipped, build, fresh,
+                 from_pypi, installed, need, parts_in, programs, run_tests, way, weft_built)
 
 
 @way
@@ -299,14 +197,7 @@ def newer_cmake(log):
     version = re.search(r"(\d+)\.(\d+)", log.run("cmake", "--version"))
     if tuple(map(int, version.groups())) >= (3, 28):
         return "cmake"
-    folder = MADE / "newer_cmake"
-    if not (folder / "bin/cmake").exists():
-        try:
-            log.run(sys.executable, "-m", "venv", folder)
-            log.run(folder / "bin/pip", "install", "cmake>=3.28")
-        except Failed as why:
-            raise Skipped(f"CMake {version.group()} is too old, and a newer one: {why}") from None
-    return folder / "bin/cmake"
+    return from_pypi(log, "newer_cmake", "cmake>=3.28") / "cmake"
 
 
 @way
@@ -322,15 +213,6 @@ def module(log):
                          cmake=cmake), 1)
     log.refuses("is not supported", cmake, "-S", ROOT, "-B", fresh("refused"), *WITHOUT_TESTS,
                 "-DWEFT_MODULE=ON", "-DCMAKE_CXX_COMPILER=g++")
-
-
-def programs():
-    """The programs, and an example in C, in one folder that has nothing else."""
-    folder = MADE / "programs"
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in [*PROGRAMS.iterdir(), ROOT / "examples/c_fibers.c"]:
-        shutil.copy2(path, folder)
-    return folder
 
 
 def main():
