@@ -1,5 +1,6 @@
 """A program that is built with another sanitizer than the library, or for another backend, does
-not link, and the linker's message says what differs.
+not link, and the linker's message says what differs. One that differs in nothing that a layout depends
+on links and runs.
 
 usage: built_alike_test.py <compiler> <root> <none, address or thread> <asm or ucontext> <library>...,
 where the two words say how the libraries were built. Status 77: the compiler has no sanitizers.
@@ -13,9 +14,15 @@ from pathlib import Path
 SKIPPED = 77
 USER = """#include "weft/coroutine/coroutine.hpp"
 int main() {
-    weft::coroutine<> c([] { weft::this_coroutine::yield(); });
+    int turns = 0;
+    weft::coroutine<> c([&] {
+        ++turns;
+        weft::this_coroutine::yield();
+        ++turns;
+    });
     c.resume();
     c.resume();
+    return turns == 2 && c.done() ? 0 : 1;
 }
 """
 # How a sanitized program says it; what the linker quotes differs from linker to linker.
@@ -37,19 +44,22 @@ class Builder:
         (self.folder / "empty.cpp").write_text("int main() {}\n")
         return self.command(f"-fsanitize={sanitizer}", "empty.cpp", "-o", "empty").returncode == 0
 
-    def link(self, compiled, linked, backend):
+    def link(self, compiled, linked, backend, *more):
         """What the linker says of a user's file that is compiled and linked so."""
         (self.folder / "user.cpp").write_text(USER)
         flags = {kind: [] if kind == "none" else [f"-fsanitize={kind}"]
                  for kind in (compiled, linked)}
         object_file = self.command(f"-I{self.root}", f"-DWEFT_BACKEND_UCONTEXT={backend}",
-                                   *flags[compiled], "-c", "user.cpp", "-o", "user.o")
+                                   *flags[compiled], *more, "-c", "user.cpp", "-o", "user.o")
         if object_file.returncode != 0:
             sys.exit(f"the user's file does not compile:\n{object_file.stderr}")
         # Unused sections are dropped, as many builds do: the message must not go with them.
         done = self.command(*flags[linked], "-Wl,--gc-sections", "user.o", *self.libraries,
                             "-o", "user")
         return done.returncode, done.stderr
+
+    def runs(self):
+        return subprocess.run(["./user"], cwd=self.folder, timeout=60).returncode == 0
 
 
 def expect(what, answer, sentence):
@@ -67,6 +77,11 @@ def main():
         kinds = ["none"] + [kind for kind in ("address", "thread") if builder.has(kind)]
         ucontext = int(backend == "ucontext")
         expect("what is built alike", builder.link(sanitizer, sanitizer, ucontext), None)
+        for flags in (["-fno-exceptions", "-fno-rtti"], ["-fno-omit-frame-pointer"],
+                      ["-fomit-frame-pointer"], ["-O0"], ["-O2", "-DNDEBUG"]):
+            expect(f"{flags}", builder.link(sanitizer, sanitizer, ucontext, *flags), None)
+            if not builder.runs():
+                sys.exit(f"{flags}: what is linked does not run")
         for kind in kinds:
             if kind != sanitizer:
                 linked = sanitizer if kind == "none" else kind  # its runtime must be there
