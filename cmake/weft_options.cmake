@@ -64,3 +64,13 @@ function(weft_own target)
     target_compile_options(${target} PRIVATE ${weft_warnings} ${weft_sanitize})
     target_link_options(${target} PRIVATE ${weft_sanitize})
 endfunction()
+
+# weft_place_anywhere(<target>): a library that a shared object can be made of, unless the user has
+# CMAKE_POSITION_INDEPENDENT_CODE off. Its functions may be inlined all the same: what stands in for
+# one of them from outside stands in for no call within the file.
+function(weft_place_anywhere target)
+    if(NOT DEFINED CMAKE_POSITION_INDEPENDENT_CODE OR CMAKE_POSITION_INDEPENDENT_CODE)
+        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+        target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+    endif()
+endfunction()

@@ -114,15 +114,12 @@ struct batch_stack {
     }
 };
 
-// One thread's registration and what it holds besides its lists.
+// What one thread holds besides its lists, between its first slow path and its exit.
 //
 // Invariants:
 // I4  spare[i] holds less than a batch more than room[i], which is debt[i] or spare_limit(i)
 struct thread_record {
-    // open: between the first slow path and the thread's exit.
-    enum class state : unsigned char { unborn, open, closed };
-
-    state now = state::unborn;
+    thread_record* next = nullptr;  // of those without a thread
     batch_stack spare[class_count];
     std::size_t spare_count = 0;         // blocks in all of them
     std::size_t debt[class_count] = {};  // blocks that it fetched from the depot and did not bring
@@ -153,9 +150,16 @@ struct thread_record {
     }
 };
 
-constinit thread_local thread_record this_record;
+// Where a thread has its record: not here, since a shared object that is opened in a running
+// program finds little room for what is a thread's (tls.hpp).
+struct thread_place {
+    thread_record* record = nullptr;
+    bool is_closed = false;  // the thread's exit has passed here
+};
 
-// What happens at thread exit. Apart from the record, which is used after it.
+constinit thread_local thread_place this_place;
+
+// What happens at thread exit. Apart from the place, which is used after it.
 struct thread_exit {
     bool watched = false;
     ~thread_exit();
@@ -182,9 +186,12 @@ struct depot {
 
     system_mutex mutex;
     size_class classes[class_count];
-    chunk* kept = nullptr;         // of no class: the system did not take them back
-    atomic<std::size_t> stock{0};  // blocks in all batches; read without the lock, as a hint
+    chunk* kept = nullptr;             // of no class: the system did not take them back
+    thread_record* records = nullptr;  // of no thread; as many in all as there were threads at once
+    atomic<std::size_t> stock{0};      // blocks in all batches; read without the lock, as a hint
 
+    thread_record* take_record() noexcept;
+    void put_back(thread_record& r) noexcept;
     void push(std::size_t i, free_block* batch) noexcept;
     free_block* pop(std::size_t i) noexcept;
     free_block* take(std::size_t i) noexcept;
@@ -202,6 +209,26 @@ depot& the_depot() noexcept {
     alignas(depot) static std::byte storage[sizeof(depot)];
     static depot& d = *new (storage) depot;
     return d;
+}
+
+// Null when no memory can be had.
+thread_record* depot::take_record() noexcept {
+    constexpr std::size_t page_bytes = 4096;
+    if (records == nullptr) {
+        auto* const page = static_cast<std::byte*>(try_acquire_pages(page_bytes));
+        if (page == nullptr) return nullptr;
+        for (std::size_t at = 0; at + sizeof(thread_record) <= page_bytes;
+             at += sizeof(thread_record))
+            put_back(*::new (page + at) thread_record);
+    }
+    thread_record* const r = records;
+    records = r->next;
+    return ::new (r) thread_record;
+}
+
+void depot::put_back(thread_record& r) noexcept {
+    r.next = records;
+    records = &r;
 }
 
 void depot::push(std::size_t i, free_block* batch) noexcept {
@@ -292,16 +319,28 @@ free_block*& list_of_this_thread(std::size_t i) noexcept {
     return this_block_lists().heads[i].first;
 }
 
-// This thread begins to keep lists.
-void open(thread_record& r) noexcept {
+// This thread begins to keep lists, if its record can be had.
+thread_record* open(thread_place& place) noexcept {
+    {
+        depot& d = the_depot();
+        const std::lock_guard hold(d.mutex);
+        place.record = d.take_record();
+    }
+    if (place.record == nullptr) return nullptr;
     for (std::size_t i = 0; i < class_count; ++i) list_of_this_thread(i) = &ends.of_class[i];
-    r.now = thread_record::state::open;
     this_exit.watched = true;  // the first use is what has the destructor run
     keeper.enter();
+    return place.record;
+}
+
+// Null for a thread that keeps no lists.
+thread_record* record_of_this_thread() noexcept {
+    thread_place& place = this_place;
+    return place.record != nullptr || place.is_closed ? place.record : open(place);
 }
 
 thread_exit::~thread_exit() {
-    thread_record& r = this_record;
+    thread_record& r = *this_place.record;
     depot& d = the_depot();
     const std::lock_guard hold(d.mutex);
     for (std::size_t i = 0; i < class_count; ++i) {
@@ -310,21 +349,21 @@ thread_exit::~thread_exit() {
         first = &shut_list;
         while (free_block* batch = r.pop(i)) d.push(i, batch);
     }
-    r.now = thread_record::state::closed;
+    d.put_back(r);
+    this_place = {nullptr, true};
 }
 
 // The list is empty: a batch becomes the list, and its first block goes out.
 free_block* refill(std::size_t i) noexcept {
-    thread_record& r = this_record;
-    free_block* batch = r.pop(i);
+    thread_record* const r = record_of_this_thread();
+    free_block* batch = r != nullptr ? r->pop(i) : nullptr;
     if (batch == nullptr) {
-        if (r.now == thread_record::state::unborn) open(r);
         depot& d = the_depot();
         const std::lock_guard hold(d.mutex);
-        if (r.now == thread_record::state::closed) return d.take_one(i);
+        if (r == nullptr) return d.take_one(i);
         batch = d.take(i);
         if (batch == nullptr) return nullptr;
-        r.fetched(i, length(i, batch));
+        r->fetched(i, length(i, batch));
     }
     list_of_this_thread(i) = batch->next;
     return batch;
@@ -333,10 +372,9 @@ free_block* refill(std::size_t i) noexcept {
 // The list has no room: as a batch it goes to the spare ones, or, where these are many, to the
 // depot. The block begins a new list.
 void spill(free_block* b, std::size_t i) noexcept {
-    thread_record& r = this_record;
-    if (r.now == thread_record::state::unborn) open(r);
+    thread_record* const r = record_of_this_thread();
     depot& d = the_depot();
-    if (r.now == thread_record::state::closed) {
+    if (r == nullptr) {
         const std::lock_guard hold(d.mutex);
         d.push(i, alone(i, b));
         return;
@@ -346,13 +384,13 @@ void spill(free_block* b, std::size_t i) noexcept {
         b->left = first->left - 1;
         b->next = first;
     } else {
-        if (r.spare[i].block_count < r.room[i]) {
-            r.push(i, first);
+        if (r->spare[i].block_count < r->room[i]) {
+            r->push(i, first);
         } else {
-            r.brought(i, length(i, first));
+            r->brought(i, length(i, first));
             const std::lock_guard hold(d.mutex);
             d.push(i, first);
-            while (r.spare[i].block_count > r.room[i]) d.push(i, r.pop(i));  // I4
+            while (r->spare[i].block_count > r->room[i]) d.push(i, r->pop(i));  // I4
         }
         alone(i, b);
     }
@@ -362,7 +400,7 @@ void spill(free_block* b, std::size_t i) noexcept {
 // Once a period, brings to the depot the spare batches that the thread has not needed since its
 // last visit; and its lists, whose few blocks may each keep a chunk.
 void depot::bring_unused(thread_record& r, time_point now) noexcept {
-    if (r.now != thread_record::state::open || now < r.period_end) return;
+    if (now < r.period_end) return;
     r.period_end = after(now, unused_period);
     for (std::size_t i = 0; i < class_count; ++i) {
         const std::size_t rest = r.spare[i].block_count - r.lowest[i];
@@ -412,14 +450,15 @@ void depot::close(std::size_t i, chunk& c) noexcept {
 
 time_point release_unused_blocks(time_point now) noexcept {
     depot& d = the_depot();
-    thread_record& r = this_record;
+    thread_record* const r = this_place.record;
     // Relaxed: a hint.
-    if (d.stock.load(std::memory_order_relaxed) == 0 && r.spare_count == 0) return never;
+    if (d.stock.load(std::memory_order_relaxed) == 0 && (r == nullptr || r->spare_count == 0))
+        return never;
     time_point next = never;
     chunk* gone = nullptr;
     {
         const std::lock_guard hold(d.mutex);
-        d.bring_unused(r, now);
+        if (r != nullptr) d.bring_unused(*r, now);
         std::size_t bytes = 0;
         for (std::size_t i = 0; i < class_count; ++i) {
             depot::size_class& in = d.classes[i];
@@ -444,7 +483,7 @@ time_point release_unused_blocks(time_point now) noexcept {
         c->next = d.kept;
         d.kept = c;
     }
-    return r.spare_count != 0 ? std::min(next, r.period_end) : next;
+    return r != nullptr && r->spare_count != 0 ? std::min(next, r->period_end) : next;
 }
 
 constexpr std::align_val_t cache_alignment{block_cache::alignment};
@@ -484,9 +523,9 @@ block_cache_stats block_cache::stats() noexcept {
         const depot::size_class& c = d.classes[i];
         s.chunk_bytes += c.block_count * block_bytes(i);
         s.depot_bytes += (c.batches.block_count + c.room_count) * block_bytes(i);
-        if (this_record.now == thread_record::state::open)
-            s.cached_bytes += block_bytes(i) * (this_record.spare[i].block_count +
-                                                length(i, list_of_this_thread(i)));
+        if (const thread_record* const r = this_place.record; r != nullptr)
+            s.cached_bytes +=
+                block_bytes(i) * (r->spare[i].block_count + length(i, list_of_this_thread(i)));
     }
     s.used_bytes = s.chunk_bytes - s.depot_bytes - s.cached_bytes;
     return s;
