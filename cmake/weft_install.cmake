@@ -4,6 +4,7 @@
 #
 #   include/weft/...                         the headers, as they lie in the repository
 #   lib/libweft_<part>.a                     its archive
+#   lib/libweft.so                           all of weft::weft, with WEFT_SHARED
 #   lib/weft/libweft_hook.so                 what is loaded before a program
 #   lib/cmake/weft/weft-config.cmake         find_package(weft COMPONENTS io hook)
 #   lib/cmake/weft/weft-<part>-targets.cmake what the file above includes
@@ -21,6 +22,7 @@ set(weft_made "${CMAKE_CURRENT_BINARY_DIR}/packaging")
 function(weft_install_targets part below)
     install(TARGETS ${ARGN} EXPORT weft-${part}
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT ${part}
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT ${part}
         FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${below}" COMPONENT ${part})
     install(EXPORT weft-${part} FILE weft-${part}-targets.cmake NAMESPACE weft::
         DESTINATION "${weft_package_dir}" COMPONENT ${part})
@@ -127,7 +129,7 @@ foreach(library IN LISTS CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
         string(APPEND weft_cxx_runtime " -l${library}")
     endif()
 endforeach()
-foreach(package IN ITEMS weft weft-hook weft-posix weft-libco weft-tls)
+foreach(package IN ITEMS weft weft-shared weft-hook weft-posix weft-libco weft-tls)
     string(REPLACE "weft-" "" part "${package}")
     if(package STREQUAL "weft" OR TARGET weft_${part})
         configure_file("${weft_packaging}/${package}.pc.in" "${weft_made}/${package}.pc" @ONLY)

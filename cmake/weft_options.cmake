@@ -22,6 +22,7 @@ set(WEFT_TEST_DRIVERS "epoll;io_uring" CACHE STRING
     "Run the tests of what waits once more, with every loop over each of these")
 option(WEFT_INSTALL "Have cmake --install install weft" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_MODULE "Build weft::module, for `import weft;`, with Clang and CMake 3.28" OFF)
+option(WEFT_SHARED "Build weft::shared, which is libweft.so, too" OFF)
 option(WEFT_FUZZ "Build the targets of libFuzzer, with Clang under a sanitizer; see the preset" OFF)
 option(WEFT_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_BENCH "Build the comparison, if there is Google Benchmark" ${PROJECT_IS_TOP_LEVEL})

@@ -33,7 +33,7 @@ def find_package(log):
     parts = parts_in(tree)
     project = [HERE / "find_package", "find_package", f"-DCMAKE_PREFIX_PATH={tree}",
                f"-DPROGRAMS={programs()}"]
-    run_tests(log, build(log, *project, f"-DPARTS={';'.join(parts)}"), len(parts))
+    run_tests(log, build(log, *project, f"-DPARTS={';'.join(parts)}"), len(parts) + 1)
     refused = ["cmake", "-S", HERE / "find_package", "-B", fresh("refused"),
                f"-DCMAKE_PREFIX_PATH={tree}", f"-DPROGRAMS={programs()}"]
     log.refuses("no component soup is installed; there are base context", *refused,
@@ -58,6 +58,38 @@ def components(log):
     log.refuses("no component wait is installed, which io needs; there are base", "cmake", "-S",
                 HERE / "find_package", "-B", fresh("refused"), f"-DCMAKE_PREFIX_PATH={tree}", f"-DPROGRAMS={programs()}",
                 "-DPARTS=io")
+
+
+@way
+def shared(log):
+    """libweft.so, installed alone: by CMake and by pkg-config."""
+    built = weft_built(log, "weft-shared", "-DWEFT_SHARED=ON")
+    tree = installed(log, "shared", "weft", "shared", built=built)
+    if list(tree.rglob("*.a")):
+        raise Failed("archives are installed")
+    library = tree / "lib/libweft.so"
+    macros = dict(re.findall(r"#define WEFT_VERSION_(\w+) (\d+)",
+                             (tree / "include/weft/version.hpp").read_text()))
+    version = f"{macros['MAJOR']}.{macros['MINOR']}"
+    if f"[libweft.so.{version}]" not in log.run("readelf", "-d", library):
+        raise Failed(f"the soname is not libweft.so.{version}")
+    exported = log.run("nm", "-D", "-C", "--defined-only", library).splitlines()
+    foreign = [line for line in exported if "weft" not in line.lower()]
+    if foreign or not any("weft::loop::" in line for line in exported):
+        raise Failed(f"it exports what is not weft's: {foreign[:3]}")
+    project = [HERE / "find_package", f"-DCMAKE_PREFIX_PATH={tree}", f"-DPROGRAMS={programs()}"]
+    run_tests(log, build(log, project[0], "shared", *project[1:], "-DPARTS=shared"), 2)
+    flags = log.run("pkg-config", "--cflags", "--libs", "weft-shared",
+                    env={"PKG_CONFIG_PATH": str(tree / "lib/pkgconfig")}).split()
+    program = MADE / "shared/by_pkg_config"
+    log.run(os.environ.get("CXX", "g++"), "-std=c++20", "-O2", programs() / "echo.cpp", *flags, "-o",
+            program)
+    log.run(program, env={"LD_LIBRARY_PATH": str(tree / "lib")})
+    # Not beside the archives: there would be two of what a thread has one of.
+    both = installed(log, "shared-and-archives", built=built)
+    log.refuses("The INTERFACE_WEFT_SHARED property of", "cmake", "-S", HERE / "find_package", "-B",
+                fresh("refused"), f"-DCMAKE_PREFIX_PATH={both}", f"-DPROGRAMS={programs()}",
+                "-DPARTS=shared;io", "-DBOTH=ON")
 
 
 @way
