@@ -15,7 +15,7 @@ CONFIGURE_QUIETLY = @cmake >/dev/null --log-level=WARNING --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test test-clients test-packages footprint bench bench-net bench-bars soak fuzz fuzz-hooks posix-suite mutate model check \
+.PHONY: help run test test-clients test-packages test-ports footprint bench bench-net bench-bars soak fuzz fuzz-hooks posix-suite mutate model check \
 	claims tidy headers format format-check clean
 .NOTPARALLEL:
 
@@ -24,6 +24,7 @@ help:
 	@echo "make test     build and run every test, debug and release"
 	@echo "make test-clients  unchanged client libraries in fibers, against their servers"
 	@echo "make test-packages  take weft as others do: CMake, pkg-config and others; WAYS=... some of them"
+	@echo "make test-ports  the tests on other processors, under qemu-user; PORT=aarch64 one of them"
 	@echo "make footprint  what a program takes with each part; writes docs/footprint.md"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md. PEERS=...: a folder of checkouts"
 	@echo "              of other libraries; writes docs/seed-comparison.md too"
@@ -76,6 +77,11 @@ test-clients:
 test-packages:
 	@tools/bootstrap packages
 	@python3 -B test/packages/packages_test.py $(WAYS)
+
+# Each port installs its own compiler.
+test-ports:
+	@tools/bootstrap ports
+	@tools/ports $(PORT)
 
 footprint:
 	@tools/bootstrap packages
