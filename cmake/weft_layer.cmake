@@ -21,10 +21,12 @@ function(weft_furnish target scope headers)
     if(scope STREQUAL "PUBLIC")
         weft_own(${target})
         weft_place_anywhere(${target})
-        # Indirect branches land on endbr64, and no object claims shadow stacks, which the switch does
-        # not switch: the linker then claims them for no program with weft in it.
+        # Indirect branches land on endbr64 (on aarch64 on bti), and no object claims shadow stacks, which
+        # the switch does not switch: the linker then claims them for no program with weft in it.
         if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
             target_compile_options(${target} PRIVATE -fcf-protection=branch)
+        elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+            target_compile_options(${target} PRIVATE -mbranch-protection=standard)
         endif()
     endif()
 endfunction()
@@ -125,6 +127,8 @@ function(weft_preload layer)
     target_compile_options(${target} PRIVATE -fvisibility-inlines-hidden)
     if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
         target_compile_options(${target} PRIVATE -fcf-protection=branch)
+    elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+        target_compile_options(${target} PRIVATE -mbranch-protection=standard)
     endif()
     foreach(used IN ITEMS WEFT_LIBURING WEFT_CARES)
         if(${used}_LIBRARY AND ${used}_INCLUDE)

@@ -12,6 +12,7 @@ TEST(platform, defines_every_macro_as_zero_or_one) {
     EXPECT_TRUE(yes_or_no(WEFT_GCC));
     EXPECT_TRUE(yes_or_no(WEFT_LINUX));
     EXPECT_TRUE(yes_or_no(WEFT_X86_64));
+    EXPECT_TRUE(yes_or_no(WEFT_AARCH64));
     EXPECT_TRUE(yes_or_no(WEFT_BACKEND_UCONTEXT));
     EXPECT_TRUE(yes_or_no(WEFT_ASAN));
     EXPECT_TRUE(yes_or_no(WEFT_TSAN));
@@ -30,9 +31,11 @@ TEST(platform, detects_the_sanitizer_of_the_build) {
 
 TEST(platform, tests_are_built_with_exceptions) { EXPECT_EQ(WEFT_EXCEPTIONS, 1); }
 
-TEST(platform, selects_the_asm_backend_only_on_x86_64_linux) {
+TEST(platform, detects_at_most_one_processor) { EXPECT_LE(WEFT_X86_64 + WEFT_AARCH64, 1); }
+
+TEST(platform, selects_the_asm_backend_only_where_it_is_written) {
     if (WEFT_BACKEND_UCONTEXT == 0) {
-        EXPECT_EQ(WEFT_X86_64, 1);
+        EXPECT_EQ(WEFT_X86_64 + WEFT_AARCH64, 1);
         EXPECT_EQ(WEFT_LINUX, 1);
     }
 }

@@ -51,10 +51,16 @@
 #define WEFT_X86_64 0
 #endif
 
+#if defined(__aarch64__) && !defined(__ILP32__)
+#define WEFT_AARCH64 1
+#else
+#define WEFT_AARCH64 0
+#endif
+
 // WEFT_BACKEND_UCONTEXT is set by the build to select the portable switch; it is what remains where
 // no assembly is written for a processor.
 #if !defined(WEFT_BACKEND_UCONTEXT)
-#if WEFT_X86_64 && WEFT_LINUX
+#if WEFT_LINUX && (WEFT_X86_64 || WEFT_AARCH64)
 #define WEFT_BACKEND_UCONTEXT 0
 #else
 #define WEFT_BACKEND_UCONTEXT 1
@@ -148,6 +154,8 @@ inline constexpr std::size_t cache_line_bytes = 64;
 WEFT_ALWAYS_INLINE void cpu_pause() noexcept {
 #if WEFT_X86_64
     __builtin_ia32_pause();
+#elif WEFT_AARCH64
+    asm volatile("yield");
 #endif
 }
 

@@ -8,12 +8,13 @@
 // A context is the state that an agent saves when it stops running on its stack, and needs to
 // continue there.
 //
-//     from.pc, sp, bp, bx  <-  this agent        the word and the address of `from`
-//     this agent           <-  to.pc, sp, bp, bx     arrive with it, in registers
+//     from.pc, sp, ...  <-  this agent        the word and the address of `from`
+//     this agent        <-  to.pc, sp, ...    arrive with it, in registers
 //
-// One backend is chosen at configure time; both have the same interface and pass the same tests:
-//   switch_x86_64_sysv.hpp   inline assembly, about ten instructions
-//   switch_ucontext.hpp      POSIX swapcontext, for other processors; it makes system calls
+// One backend is chosen at configure time; all have the same interface and pass the same tests:
+//   switch_x86_64_sysv.hpp     inline assembly, about ten instructions
+//   switch_aarch64_aapcs.hpp   the same
+//   switch_ucontext.hpp        POSIX swapcontext, for other processors; it makes system calls
 //
 // Left to others: the source of stacks (stack/), the floating-point environment and the C++
 // exception state (fp_environment.hpp and base/detail/exception_state.hpp; their owner decides
@@ -36,6 +37,8 @@
 #include "weft/context/detail/switch_ucontext.hpp"
 #elif WEFT_X86_64
 #include "weft/context/detail/switch_x86_64_sysv.hpp"
+#elif WEFT_AARCH64
+#include "weft/context/detail/switch_aarch64_aapcs.hpp"
 #else
 #error "no switch for this processor: configure with WEFT_BACKEND=ucontext"
 #endif

@@ -6,8 +6,9 @@
 // that sets a rounding mode and suspends under it would change its resumer's, which a debug build
 // reports.
 //
-// Limits: a switch on x86-64 does not touch the control bits: the owner of a context reads them
-// before it and writes them after it. On other processors the rounding mode alone is kept.
+// Limits: a switch by assembly does not touch the control bits: the owner of a context reads them
+// before it and writes them after it. On processors without one here the rounding mode alone is
+// kept.
 //
 //   weft::detail::fp_control mine;
 //   mine.read();
@@ -19,7 +20,7 @@
 
 #include "weft/base/platform.hpp"
 
-#if !WEFT_X86_64
+#if !WEFT_X86_64 && !WEFT_AARCH64
 #include <cfenv>
 #endif
 
@@ -51,6 +52,25 @@ struct __attribute__((packed, aligned(2))) fp_control {
         fp_control now;
         now.read();
         return (mxcsr & ~flags) == (now.mxcsr & ~flags) && x87 == now.x87;
+    }
+};
+#elif WEFT_AARCH64
+// FPCR: rounding, flush-to-zero, traps. The sticky exception flags are in another register (FPSR).
+struct fp_control {
+    std::uint32_t fpcr;
+
+    WEFT_ALWAYS_INLINE void read() noexcept { fpcr = current(); }
+    // All that computes must see what is written here, so a write of the same value is left out.
+    WEFT_ALWAYS_INLINE void write() const noexcept {
+        if (fpcr != current()) asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{fpcr}));
+    }
+    bool is_current() const noexcept { return fpcr == current(); }
+
+private:
+    static WEFT_ALWAYS_INLINE std::uint32_t current() noexcept {
+        std::uint64_t now;
+        asm volatile("mrs %0, fpcr" : "=r"(now));
+        return static_cast<std::uint32_t>(now);  // the upper half has no bit that is in use
     }
 };
 #else

@@ -16,8 +16,8 @@
 //                                 linker makes it a constant in an executable
 //
 // That is the initial-exec model, which works in executables, PIE and shared libraries alike, also
-// in one that is dlopen'ed as long as the variable is small (a few hundred bytes). Elsewhere than
-// on x86-64 Linux the access is a call of a function that is never inlined.
+// in one that is dlopen'ed as long as the variable is small (a few hundred bytes). On aarch64 it
+// takes four instructions. Elsewhere the access is a call of a function that is never inlined.
 //
 // The reference holds until the next suspension: use it at once, store it nowhere.
 //
@@ -70,6 +70,13 @@
                          : "=r"(p)                                                        \
                          :                                                                \
                          : "cc");                                                         \
+            return *p;                                                                    \
+        } else if constexpr (WEFT_AARCH64 && WEFT_LINUX) {                                \
+            type* p;                                                                      \
+            std::uintptr_t offset;                                                        \
+            asm volatile("mrs %0, tpidr_el0\n\tadrp %1, :gottprel:" #symbol               \
+                         "\n\tldr %1, [%1, :gottprel_lo12:" #symbol "]\n\tadd %0, %0, %1" \
+                         : "=&r"(p), "=&r"(offset));                                      \
             return *p;                                                                    \
         } else {                                                                          \
             return *symbol##_address();                                                   \
