@@ -90,7 +90,7 @@ def sources(root, layers):
             misuse(f"there is no layer {layer}")
     return sorted(str(p.relative_to(root)) for p in (root / "weft").rglob("*")
                   if p.suffix in (".hpp", ".cpp") and len(p.relative_to(root).parts) > 2
-                  and not p.stem.endswith(rules.OTHER_BACKEND)
+                  and not rules.OTHER_BACKEND.match(p.stem)
                   and (not layers or p.relative_to(root).parts[1] in layers))
 
 

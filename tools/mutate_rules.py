@@ -76,11 +76,13 @@ CONSTANT_STATEMENTS = {"using", "typedef", "case", "concept", "constinit", "goto
 
 # What the preprocessor knows in a build without a sanitizer; of other names both sides are taken.
 X86_64 = platform.machine() == "x86_64"
+AARCH64 = platform.machine() == "aarch64"
 MACROS = {"WEFT_ASAN": False, "WEFT_TSAN": False, "WEFT_VALGRIND": False, "WEFT_X86_64": X86_64,
-          "WEFT_BACKEND_UCONTEXT": not X86_64, "WEFT_LINUX": True, "WEFT_EXCEPTIONS": True}
+          "WEFT_AARCH64": AARCH64, "WEFT_BACKEND_UCONTEXT": not (X86_64 or AARCH64), "WEFT_LINUX": True, "WEFT_EXCEPTIONS": True}
 
-# How the files of the other switch end, which this build does not include.
-OTHER_BACKEND = "_ucontext" if X86_64 else "_x86_64_sysv"
+# The files of the other switches, which this build does not include.
+BACKEND = "x86_64_sysv" if X86_64 else "aarch64_aapcs" if AARCH64 else "ucontext"
+OTHER_BACKEND = re.compile(rf"(context|switch)_(?!{BACKEND}$)")
 
 
 def is_taken(condition):

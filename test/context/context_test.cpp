@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -192,7 +193,13 @@ TEST(context, preserves_stack_memory_on_both_sides) {
     EXPECT_TRUE(kept);
 }
 
-#if WEFT_X86_64 && !WEFT_BACKEND_UCONTEXT
+#if !WEFT_BACKEND_UCONTEXT
+#if WEFT_X86_64
+#define FILL(n) "mov %[from], %" #n "\n\t"
+#elif WEFT_AARCH64
+#define FILL(n) "mov %" #n ", %[from]\n\t"
+#endif
+
 // The same with known registers: each side fills all callee-saved ones with its own pattern, by
 // hand.
 TEST(context, preserves_variables_bound_to_registers) {
@@ -201,9 +208,9 @@ TEST(context, preserves_variables_bound_to_registers) {
     other_party agent([](other_party& p) {
         for (std::uint64_t pattern = 0x5555;; ++pattern) {
             std::uint64_t b, c, d, e;
-            asm volatile("mov %4, %0\n\tmov %4, %1\n\tmov %4, %2\n\tmov %4, %3"
+            asm volatile(FILL(0) FILL(1) FILL(2) FILL(3)
                          : "=&r"(b), "=&r"(c), "=&r"(d), "=&r"(e)
-                         : "r"(pattern));
+                         : [from] "r"(pattern));
             p.leave(as_word(1));
             asm volatile("" : "+r"(b), "+r"(c), "+r"(d), "+r"(e));
             wrong |= (b ^ pattern) | (c ^ pattern) | (d ^ pattern) | (e ^ pattern);
@@ -211,9 +218,9 @@ TEST(context, preserves_variables_bound_to_registers) {
     });
     for (std::uint64_t pattern = 0xaaaa; pattern < 0xaaff; ++pattern) {
         std::uint64_t b, c, d, e;
-        asm volatile("mov %4, %0\n\tmov %4, %1\n\tmov %4, %2\n\tmov %4, %3"
+        asm volatile(FILL(0) FILL(1) FILL(2) FILL(3)
                      : "=&r"(b), "=&r"(c), "=&r"(d), "=&r"(e)
-                     : "r"(pattern));
+                     : [from] "r"(pattern));
         agent.run(as_word(1));
         asm volatile("" : "+r"(b), "+r"(c), "+r"(d), "+r"(e));
         wrong |= (b ^ pattern) | (c ^ pattern) | (d ^ pattern) | (e ^ pattern);
@@ -332,7 +339,7 @@ TEST(context, ends_a_backtrace_at_its_entry) {
 #endif
 }
 
-#if WEFT_X86_64 && !WEFT_BACKEND_UCONTEXT
+#if !WEFT_BACKEND_UCONTEXT
 annotated_context below_the_chain;
 void* end_of_chain;
 
@@ -348,7 +355,8 @@ TEST(context, ends_a_chain_of_frame_pointers_at_its_entry) {
     static const entry_point point = {look_up_the_chain, nullptr, nullptr};
     alignas(64) static std::byte memory[64 * 1024];
     annotated_context agent;
-    agent.bp = end_of_chain = &agent;
+    std::memset(static_cast<context*>(&agent), 0x55, sizeof(context));
+    end_of_chain = &agent;
     agent.make(memory, memory + sizeof memory, point);
     below_the_chain.adopt_running();
     annotated_switch(below_the_chain, agent, nullptr);

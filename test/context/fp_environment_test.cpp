@@ -55,6 +55,29 @@ TEST_F(fp_environment_test, ignores_the_sticky_exception_flags) {
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() ^ 0x3f);  // the sticky flags
     EXPECT_TRUE(plain.is_current());
 }
+#elif WEFT_AARCH64
+void set_fpcr(std::uint64_t bits) { asm volatile("msr fpcr, %0" : : "r"(bits)); }
+
+TEST_F(fp_environment_test, restores_flush_to_zero_and_default_nan) {
+    constexpr std::uint32_t flush_to_zero = 1u << 24, default_nan = 1u << 25;
+    fp_control plain;
+    plain.read();
+    for (const std::uint32_t bit : {flush_to_zero, default_nan}) {
+        set_fpcr(plain.fpcr | bit);
+        EXPECT_FALSE(plain.is_current());
+        plain.write();
+        EXPECT_TRUE(plain.is_current());
+    }
+}
+
+TEST_F(fp_environment_test, ignores_the_sticky_exception_flags) {
+    fp_control plain;
+    plain.read();
+    std::feraiseexcept(FE_INEXACT);
+    EXPECT_TRUE(plain.is_current());
+    plain.write();
+    EXPECT_TRUE(std::fetestexcept(FE_INEXACT));
+}
 #endif
 
 }  // namespace

@@ -27,7 +27,9 @@ TEST(shared_child, is_expected_once_one_has_been_created) {
         EXPECT_EQ(status, 0);
     };
     is_told_of([] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); });
+#if defined(SYS_fork)
     is_told_of([] { return static_cast<pid_t>(::syscall(SYS_fork)); });
+#endif
     is_told_of([] { return ::_Fork(); });
     // ThreadSanitizer treats each as a fork, even where the child has this memory, and starts no
     // thread after one.

@@ -397,7 +397,7 @@ TEST(io_driver, falls_back_to_poll_and_leaks_nothing_if_epoll_is_refused) {
         }).join();
     std::thread([] {
         if (!weft::testing::without_call(SYS_epoll_pwait2, EPERM)) return;
-        if (!weft::testing::without_call(SYS_epoll_wait, EPERM)) return;
+        if (!weft::testing::without_call(weft::testing::call_of_epoll_wait, EPERM)) return;
         const int before = next_number();
         EXPECT_STREQ(weft::make_io_driver(io_kind::epoll)->name(), "poll");
         EXPECT_EQ(next_number(), before);
@@ -476,8 +476,8 @@ TEST(io_driver_death, that_can_no_longer_sleep_ends_the_program_with_a_message) 
         io_kind kind;
         long call;
         const char* name;
-    } all[] = {{io_kind::epoll, SYS_epoll_wait, "epoll_wait"},
-               {io_kind::poll, SYS_poll, "poll"},
+    } all[] = {{io_kind::epoll, weft::testing::call_of_epoll_wait, "epoll_wait"},
+               {io_kind::poll, weft::testing::call_of_poll, "poll"},
                {io_kind::io_uring, SYS_io_uring_enter, "io_uring_enter"}};
     for (const auto& [kind, call, name] : all) {
         EXPECT_EXIT(sleep_without(kind, call, EPERM), ended_or_cannot,
@@ -486,7 +486,8 @@ TEST(io_driver_death, that_can_no_longer_sleep_ends_the_program_with_a_message) 
                     std::string("^$|weft: ") + name + " is refused: Interrupted system call");
     }
     // What may pass is waited for, and not for ever.
-    EXPECT_EXIT(sleep_without(io_kind::epoll, SYS_epoll_wait, ENOMEM), ended_or_cannot,
+    EXPECT_EXIT(sleep_without(io_kind::epoll, weft::testing::call_of_epoll_wait, ENOMEM),
+                ended_or_cannot,
                 "^$|weft: epoll_wait is refused: Cannot allocate memory; it is tried again\n"
                 "weft: epoll_wait is refused: Cannot allocate memory; the program");
 }

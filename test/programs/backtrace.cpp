@@ -119,7 +119,7 @@ int by_frame_pointers() {
 
 // Known to the debugger by these names.
 extern "C" {
-const void* suspended[3];  // pc, sp, bp of the suspended coroutine
+const void* suspended[3];  // pc, sp and frame pointer of the suspended coroutine
 
 [[gnu::noinline, gnu::used]] void stopped() { asm volatile("" ::: "memory"); }
 
@@ -136,8 +136,11 @@ namespace {
 weft::detail::control* of_suspended = nullptr;
 
 void note([[maybe_unused]] const weft::context& c) {
-#if !WEFT_BACKEND_UCONTEXT
+#if WEFT_BACKEND_UCONTEXT
+#elif WEFT_X86_64
     suspended[0] = c.pc, suspended[1] = c.sp, suspended[2] = c.bp;
+#else
+    suspended[0] = c.pc, suspended[1] = c.sp, suspended[2] = c.fp;
 #endif
 }
 

@@ -6,6 +6,7 @@ here, with the reason.
 """
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -14,9 +15,10 @@ import sys
 SKIPPED = 77
 DEPTH = 5
 
+FRAME_POINTER = {"x86_64": "rbp", "aarch64": "x29"}.get(platform.machine(), "fp")
 # At `stopped` the registers of the suspended coroutine take the place of main's.
 TO_SUSPENDED = [f"set ${register} = ((long *)&suspended)[{index}]"
-                for index, register in enumerate(("pc", "sp", "rbp"))]
+                for index, register in enumerate(("pc", "sp", FRAME_POINTER))]
 
 
 def skip(reason):

@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <array>
 #include <cerrno>
@@ -12,6 +13,15 @@
 #include <cstdint>
 
 namespace weft::testing {
+
+// The calls behind the C library's functions of these names: newer processors have the newer alone.
+#if defined(SYS_epoll_wait)
+inline constexpr long call_of_epoll_wait = SYS_epoll_wait;
+inline constexpr long call_of_poll = SYS_poll;
+#else
+inline constexpr long call_of_epoll_wait = SYS_epoll_pwait;
+inline constexpr long call_of_poll = SYS_ppoll;
+#endif
 
 // From now on the call fails in the calling thread, and in the threads and processes that it
 // starts, as a call that does not exist, or with `error`: this cannot be undone. False: the thread

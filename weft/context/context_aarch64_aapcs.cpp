@@ -46,7 +46,7 @@ weft_context_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Cl
 #endif
 
 // In:  x0 = from, x1 = self, x2 = word, as every switch leaves them and as `enter` takes them, and
-// x19 = self's bp, the entry_point. The frame claims a CFA above the stack, so that it differs from
+// x19 = the entry_point. The frame claims a CFA above the stack, so that it differs from
 // enter's. x19 and x20 are callee-saved, so an unwinder that lands in the middle restores them.
 // `left` is reached by a jump, with a return address of zero.
 //
