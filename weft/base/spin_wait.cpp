@@ -11,7 +11,8 @@ namespace weft::detail {
 
 void nap(duration d) noexcept {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
-    const ::timespec some = {seconds.count(), static_cast<long>((d - seconds).count())};
+    const ::timespec some = {static_cast<std::time_t>(seconds.count()),
+                             static_cast<long>((d - seconds).count())};
     ::syscall(SYS_nanosleep, &some, nullptr);  // ended early by a signal, it is as good
 }
 

@@ -6,8 +6,8 @@
 // a switch tests them (two loads: their address, and bits()) and moves them only if they are not.
 // They are reached through the ABI's own accessor; nothing is interposed.
 //
-// libstdc++ and libc++abi lay the two words out alike. If no C++ runtime is linked, the state is
-// always empty.
+// libstdc++ and libc++abi lay the words out alike: the two, and under ARM's EHABI a third. If no
+// C++ runtime is linked, the state is always empty.
 #pragma once
 
 #include <bit>
@@ -18,9 +18,12 @@ namespace weft::detail {
 struct exception_state {
     void* caught;
     unsigned uncaught;
+#if defined(__arm__)
+    void* in_cleanup;  // exceptions whose cleanups run; each of them is uncaught
+#endif
 
-    // Not zero if the state is not empty, by one load; two loads would give the same result at
-    // twice the cost on every switch:
+    // Not zero if the state is not empty, by one load where that can be; two loads would give the
+    // same result at twice the cost on every switch:
     //
     //     +0 | caught (8 bytes)        | +8 uncaught (4) |
     //            +2 |      these eight       | +10
@@ -28,10 +31,12 @@ struct exception_state {
     // An address whose upper 48 bits are zero is in the first 64 KiB, where no exception is; and no
     // program has 65 536 exceptions in flight.
     std::uint64_t bits() const noexcept {
-        static_assert(sizeof(void*) == 8 && std::endian::native == std::endian::little);
-        std::uint64_t middle;
-        __builtin_memcpy(&middle, reinterpret_cast<const char*>(this) + 2, sizeof middle);
-        return middle;
+        if constexpr (sizeof(void*) == 8 && std::endian::native == std::endian::little) {
+            std::uint64_t middle;
+            __builtin_memcpy(&middle, reinterpret_cast<const char*>(this) + 2, sizeof middle);
+            return middle;
+        }
+        return reinterpret_cast<std::uintptr_t>(caught) | uncaught;
     }
     // Moves the state out and leaves it empty.
     exception_state take() noexcept {
