@@ -13,6 +13,11 @@ TEST(platform, defines_every_macro_as_zero_or_one) {
     EXPECT_TRUE(yes_or_no(WEFT_LINUX));
     EXPECT_TRUE(yes_or_no(WEFT_X86_64));
     EXPECT_TRUE(yes_or_no(WEFT_AARCH64));
+    EXPECT_TRUE(yes_or_no(WEFT_RISCV64));
+    EXPECT_TRUE(yes_or_no(WEFT_ARM));
+    EXPECT_TRUE(yes_or_no(WEFT_I386));
+    EXPECT_TRUE(yes_or_no(WEFT_S390X));
+    EXPECT_TRUE(yes_or_no(WEFT_PPC64LE));
     EXPECT_TRUE(yes_or_no(WEFT_BACKEND_UCONTEXT));
     EXPECT_TRUE(yes_or_no(WEFT_ASAN));
     EXPECT_TRUE(yes_or_no(WEFT_TSAN));
@@ -31,11 +36,14 @@ TEST(platform, detects_the_sanitizer_of_the_build) {
 
 TEST(platform, tests_are_built_with_exceptions) { EXPECT_EQ(WEFT_EXCEPTIONS, 1); }
 
-TEST(platform, detects_at_most_one_processor) { EXPECT_LE(WEFT_X86_64 + WEFT_AARCH64, 1); }
+constexpr int processors =
+    WEFT_X86_64 + WEFT_AARCH64 + WEFT_RISCV64 + WEFT_ARM + WEFT_I386 + WEFT_S390X + WEFT_PPC64LE;
+
+TEST(platform, detects_at_most_one_processor) { EXPECT_LE(processors, 1); }
 
 TEST(platform, selects_the_asm_backend_only_where_it_is_written) {
     if (WEFT_BACKEND_UCONTEXT == 0) {
-        EXPECT_EQ(WEFT_X86_64 + WEFT_AARCH64, 1);
+        EXPECT_EQ(processors, 1);
         EXPECT_EQ(WEFT_LINUX, 1);
     }
 }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -118,16 +119,19 @@ TEST(context, catches_an_exception_that_leaves_its_function) {
 }
 
 // Aligned stores are what the ABI promises at each call: movaps faults if it does not hold.
-[[gnu::noinline]] bool aligned_here() {
+bool is_aligned_here() {
     struct alignas(16) line {
         float x[4];
     } local = {{1, 2, 3, 4}};
 #if WEFT_X86_64
     asm volatile("movaps %0, %%xmm0\n\tmovaps %%xmm0, %0" : "+m"(local) : : "xmm0");
 #endif
-    const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    return frame % 16 == 0 && reinterpret_cast<std::uintptr_t>(&local) % 16 == 0;
+    const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_dwarf_cfa());
+    return frame % alignof(std::max_align_t) == 0 &&
+           reinterpret_cast<std::uintptr_t>(&local) % 16 == 0;
 }
+// A compiler that sees what is called may align for that alone.
+bool (*volatile const aligned_here)() = is_aligned_here;
 
 TEST(context, keeps_the_stack_aligned_at_entry_and_after_each_switch) {
     other_party agent([](other_party& p) {
@@ -200,6 +204,7 @@ TEST(context, preserves_stack_memory_on_both_sides) {
 #define FILL(n) "mov %" #n ", %[from]\n\t"
 #endif
 
+#if defined(FILL)
 // The same with known registers: each side fills all callee-saved ones with its own pattern, by
 // hand.
 TEST(context, preserves_variables_bound_to_registers) {
@@ -227,6 +232,7 @@ TEST(context, preserves_variables_bound_to_registers) {
     }
     EXPECT_EQ(wrong, 0u);
 }
+#endif
 #endif
 
 TEST(context, reports_its_saved_stack_pointer) {
@@ -339,14 +345,15 @@ TEST(context, ends_a_backtrace_at_its_entry) {
 #endif
 }
 
-#if !WEFT_BACKEND_UCONTEXT
+// In the registers that other ABIs have for it, a function keeps what it likes.
+#if !WEFT_BACKEND_UCONTEXT && (WEFT_X86_64 || WEFT_AARCH64 || WEFT_RISCV64 || WEFT_I386)
 annotated_context below_the_chain;
 void* end_of_chain;
 
 void look_up_the_chain(context* from, context* self, void* word) {
     auto& agent = *static_cast<annotated_context*>(self);
     arrived(agent, {word, from, self});
-    end_of_chain = *static_cast<void**>(__builtin_frame_address(0));
+    end_of_chain = static_cast<void**>(__builtin_frame_address(0))[WEFT_RISCV64 ? -2 : 0];
     annotated_switch_last(agent, below_the_chain, nullptr);
 }
 

@@ -57,6 +57,37 @@
 #define WEFT_AARCH64 0
 #endif
 
+#if defined(__riscv) && __riscv_xlen == 64
+#define WEFT_RISCV64 1
+#else
+#define WEFT_RISCV64 0
+#endif
+
+// Hard-float, in ARM or in Thumb-2 code.
+#if defined(__arm__) && defined(__ARM_PCS_VFP) && (!defined(__thumb__) || defined(__thumb2__))
+#define WEFT_ARM 1
+#else
+#define WEFT_ARM 0
+#endif
+
+#if defined(__i386__)
+#define WEFT_I386 1
+#else
+#define WEFT_I386 0
+#endif
+
+#if defined(__s390x__)
+#define WEFT_S390X 1
+#else
+#define WEFT_S390X 0
+#endif
+
+#if defined(__powerpc64__) && defined(__LITTLE_ENDIAN__) && defined(_CALL_ELF) && _CALL_ELF == 2
+#define WEFT_PPC64LE 1
+#else
+#define WEFT_PPC64LE 0
+#endif
+
 // WEFT_BACKEND_UCONTEXT is set by the build to select the portable switch; it is what remains where
 // no assembly is written for a processor.
 #if !defined(WEFT_BACKEND_UCONTEXT)

@@ -20,7 +20,7 @@
 
 #include "weft/base/platform.hpp"
 
-#if !WEFT_X86_64 && !WEFT_AARCH64
+#if !WEFT_X86_64
 #include <cfenv>
 #endif
 
@@ -54,32 +54,44 @@ struct __attribute__((packed, aligned(2))) fp_control {
         return (mxcsr & ~flags) == (now.mxcsr & ~flags) && x87 == now.x87;
     }
 };
-#elif WEFT_AARCH64
-// FPCR: rounding, flush-to-zero, traps. The sticky exception flags are in another register (FPSR).
-struct fp_control {
-    std::uint32_t fpcr;
+#else
+// fp_register: where the processor has the control bits. `control` are those; the others of the
+// register are results, like the sticky exception flags.
+struct fp_register {
+#if WEFT_AARCH64
+    using bits = std::uint32_t;  // of FPCR; its upper half has no bit that is in use
+    static constexpr bits control = ~bits{0};
 
-    WEFT_ALWAYS_INLINE void read() noexcept { fpcr = current(); }
-    // All that computes must see what is written here, so a write of the same value is left out.
-    WEFT_ALWAYS_INLINE void write() const noexcept {
-        if (fpcr != current()) asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{fpcr}));
-    }
-    bool is_current() const noexcept { return fpcr == current(); }
-
-private:
-    static WEFT_ALWAYS_INLINE std::uint32_t current() noexcept {
+    static WEFT_ALWAYS_INLINE bits read() noexcept {
         std::uint64_t now;
         asm volatile("mrs %0, fpcr" : "=r"(now));
-        return static_cast<std::uint32_t>(now);  // the upper half has no bit that is in use
+        return static_cast<bits>(now);
     }
-};
+    static WEFT_ALWAYS_INLINE void write(bits b) noexcept {
+        asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{b}));
+    }
 #else
-struct fp_control {
-    int rounding;
+    using bits = int;
+    static constexpr bits control = -1;
 
-    void read() noexcept { rounding = std::fegetround(); }
-    void write() const noexcept { std::fesetround(rounding); }
-    bool is_current() const noexcept { return rounding == std::fegetround(); }
+    static bits read() noexcept { return std::fegetround(); }
+    static void write(bits mode) noexcept { std::fesetround(mode); }
+#endif
+};
+
+struct fp_control {
+    fp_register::bits held;
+
+    WEFT_ALWAYS_INLINE void read() noexcept { held = fp_register::read(); }
+    // All that computes waits for a write of the register; for a read and a compare it does not.
+    WEFT_ALWAYS_INLINE void write() const noexcept {
+        const fp_register::bits now = fp_register::read();
+        if (((now ^ held) & fp_register::control) != 0)
+            fp_register::write((now & ~fp_register::control) | (held & fp_register::control));
+    }
+    bool is_current() const noexcept {
+        return ((fp_register::read() ^ held) & fp_register::control) == 0;
+    }
 };
 #endif
 
