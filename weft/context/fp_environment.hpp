@@ -70,6 +70,23 @@ struct fp_register {
     static WEFT_ALWAYS_INLINE void write(bits b) noexcept {
         asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{b}));
     }
+#elif WEFT_RISCV64
+#if defined(__riscv_flen)
+    using bits = std::uint32_t;
+    static constexpr bits control = 7;  // frm, the rounding mode alone of fcsr
+
+    static WEFT_ALWAYS_INLINE bits read() noexcept {
+        std::uint64_t now;
+        asm volatile("frrm %0" : "=r"(now));
+        return static_cast<bits>(now);
+    }
+    static WEFT_ALWAYS_INLINE void write(bits b) noexcept { asm volatile("fsrm %0" : : "r"(b)); }
+#else
+    using bits = std::uint32_t;
+    static constexpr bits control = 0;
+    static bits read() noexcept { return 0; }
+    static void write(bits) noexcept {}
+#endif
 #else
     using bits = int;
     static constexpr bits control = -1;
