@@ -15,6 +15,7 @@
 //   switch_x86_64_sysv.hpp     inline assembly, about ten instructions
 //   switch_aarch64_aapcs.hpp   the same
 //   switch_riscv64_lp64.hpp    the same
+//   switch_arm_aapcs.hpp       the same
 //   switch_ucontext.hpp        POSIX swapcontext, for other processors; it makes system calls
 //
 // Left to others: the source of stacks (stack/), the floating-point environment and the C++
@@ -42,6 +43,8 @@
 #include "weft/context/detail/switch_aarch64_aapcs.hpp"
 #elif WEFT_RISCV64
 #include "weft/context/detail/switch_riscv64_lp64.hpp"
+#elif WEFT_ARM
+#include "weft/context/detail/switch_arm_aapcs.hpp"
 #else
 #error "no switch for this processor: configure with WEFT_BACKEND=ucontext"
 #endif

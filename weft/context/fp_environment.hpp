@@ -87,6 +87,20 @@ struct fp_register {
     static bits read() noexcept { return 0; }
     static void write(bits) noexcept {}
 #endif
+#elif WEFT_ARM
+    using bits = std::uint32_t;
+    // FPSCR: half-precision format, default NaN, flush-to-zero (also of half precision), rounding,
+    // vector length and stride, traps.
+    static constexpr bits control = 0x07ff9f00;
+
+    static WEFT_ALWAYS_INLINE bits read() noexcept {
+        bits now;
+        asm volatile("vmrs %0, fpscr" : "=r"(now));
+        return now;
+    }
+    static WEFT_ALWAYS_INLINE void write(bits b) noexcept {
+        asm volatile("vmsr fpscr, %0" : : "r"(b));
+    }
 #else
     using bits = int;
     static constexpr bits control = -1;
