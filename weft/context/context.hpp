@@ -16,6 +16,7 @@
 //   switch_aarch64_aapcs.hpp   the same
 //   switch_riscv64_lp64.hpp    the same
 //   switch_arm_aapcs.hpp       the same
+//   switch_i386_sysv.hpp       the same
 //   switch_ucontext.hpp        POSIX swapcontext, for other processors; it makes system calls
 //
 // Left to others: the source of stacks (stack/), the floating-point environment and the C++
@@ -45,6 +46,8 @@
 #include "weft/context/detail/switch_riscv64_lp64.hpp"
 #elif WEFT_ARM
 #include "weft/context/detail/switch_arm_aapcs.hpp"
+#elif WEFT_I386
+#include "weft/context/detail/switch_i386_sysv.hpp"
 #else
 #error "no switch for this processor: configure with WEFT_BACKEND=ucontext"
 #endif

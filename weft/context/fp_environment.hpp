@@ -33,7 +33,7 @@ enum class fp_environment : std::uint8_t {
 
 namespace detail {
 
-#if WEFT_X86_64
+#if WEFT_X86_64 || WEFT_I386
 // Six bytes, so that it fits after a state word in a control block.
 struct __attribute__((packed, aligned(2))) fp_control {
     std::uint16_t x87;
