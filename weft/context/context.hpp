@@ -17,6 +17,7 @@
 //   switch_riscv64_lp64.hpp    the same
 //   switch_arm_aapcs.hpp       the same
 //   switch_i386_sysv.hpp       the same
+//   switch_s390x_elf.hpp       the same
 //   switch_ucontext.hpp        POSIX swapcontext, for other processors; it makes system calls
 //
 // Left to others: the source of stacks (stack/), the floating-point environment and the C++
@@ -48,6 +49,8 @@
 #include "weft/context/detail/switch_arm_aapcs.hpp"
 #elif WEFT_I386
 #include "weft/context/detail/switch_i386_sysv.hpp"
+#elif WEFT_S390X
+#include "weft/context/detail/switch_s390x_elf.hpp"
 #else
 #error "no switch for this processor: configure with WEFT_BACKEND=ucontext"
 #endif

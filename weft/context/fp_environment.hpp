@@ -101,6 +101,16 @@ struct fp_register {
     static WEFT_ALWAYS_INLINE void write(bits b) noexcept {
         asm volatile("vmsr fpscr, %0" : : "r"(b));
     }
+#elif WEFT_S390X
+    using bits = std::uint32_t;
+    static constexpr bits control = 0xfc000077;  // FPC: traps, decimal and binary rounding
+
+    static WEFT_ALWAYS_INLINE bits read() noexcept {
+        bits now;
+        asm volatile("efpc %0" : "=r"(now));
+        return now;
+    }
+    static WEFT_ALWAYS_INLINE void write(bits b) noexcept { asm volatile("sfpc %0" : : "r"(b)); }
 #else
     using bits = int;
     static constexpr bits control = -1;
