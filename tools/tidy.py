@@ -113,6 +113,7 @@ TESTED_ELSEWHERE = {
     "weft/context/detail/switch_arm_aapcs.hpp": "context_test is its test in `make test-ports`",
     "weft/context/detail/switch_i386_sysv.hpp": "context_test is its test in `make test-ports`",
     "weft/context/detail/switch_s390x_elf.hpp": "context_test is its test in `make test-ports`",
+    "weft/context/detail/switch_ppc64le_elfv2.hpp": "context_test is its test in `make test-ports`",
     "weft/context/detail/switch_ucontext.hpp": "context_test is its test in the presets with ucontext",
     "weft/context/detail/annotated_context.hpp": "every test of a switch in the sanitizer presets",
     "weft/context/entry_point.hpp": "types only; what they promise is in context_test",
@@ -210,6 +211,7 @@ OUTSIDE_DETAIL = {
     "weft/context/detail/switch_arm_aapcs.hpp": "a backend: it defines what context.hpp declares",
     "weft/context/detail/switch_i386_sysv.hpp": "a backend: it defines what context.hpp declares",
     "weft/context/detail/switch_s390x_elf.hpp": "a backend: it defines what context.hpp declares",
+    "weft/context/detail/switch_ppc64le_elfv2.hpp": "a backend: it defines what context.hpp declares",
     "weft/context/detail/switch_ucontext.hpp": "a backend: it defines what context.hpp declares",
     "weft/context/detail/switch_x86_64_sysv.hpp": "a backend: it defines what context.hpp declares",
 }

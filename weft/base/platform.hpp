@@ -91,8 +91,8 @@
 // WEFT_BACKEND_UCONTEXT is set by the build to select the portable switch; it is what remains where
 // no assembly is written for a processor.
 #if !defined(WEFT_BACKEND_UCONTEXT)
-#if WEFT_LINUX && \
-    (WEFT_X86_64 || WEFT_AARCH64 || WEFT_RISCV64 || WEFT_ARM || WEFT_I386 || WEFT_S390X)
+#if WEFT_LINUX && (WEFT_X86_64 || WEFT_AARCH64 || WEFT_RISCV64 || WEFT_ARM || WEFT_I386 || \
+                   WEFT_S390X || WEFT_PPC64LE)
 #define WEFT_BACKEND_UCONTEXT 0
 #else
 #define WEFT_BACKEND_UCONTEXT 1

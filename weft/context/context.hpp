@@ -18,6 +18,7 @@
 //   switch_arm_aapcs.hpp       the same
 //   switch_i386_sysv.hpp       the same
 //   switch_s390x_elf.hpp       the same
+//   switch_ppc64le_elfv2.hpp   the same
 //   switch_ucontext.hpp        POSIX swapcontext, for other processors; it makes system calls
 //
 // Left to others: the source of stacks (stack/), the floating-point environment and the C++
@@ -51,6 +52,8 @@
 #include "weft/context/detail/switch_i386_sysv.hpp"
 #elif WEFT_S390X
 #include "weft/context/detail/switch_s390x_elf.hpp"
+#elif WEFT_PPC64LE
+#include "weft/context/detail/switch_ppc64le_elfv2.hpp"
 #else
 #error "no switch for this processor: configure with WEFT_BACKEND=ucontext"
 #endif

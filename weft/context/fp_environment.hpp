@@ -16,6 +16,7 @@
 //   mine.write();
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "weft/base/platform.hpp"
@@ -111,6 +112,19 @@ struct fp_register {
         return now;
     }
     static WEFT_ALWAYS_INLINE void write(bits b) noexcept { asm volatile("sfpc %0" : : "r"(b)); }
+#elif WEFT_PPC64LE
+    using bits = std::uint64_t;
+    // FPSCR: decimal rounding; traps, the non-IEEE mode and binary rounding.
+    static constexpr bits control = 0x7000000ff;
+
+    static WEFT_ALWAYS_INLINE bits read() noexcept {
+        double now;
+        asm volatile("mffs %0" : "=d"(now));
+        return std::bit_cast<bits>(now);
+    }
+    static WEFT_ALWAYS_INLINE void write(bits b) noexcept {
+        asm volatile("mtfsf 255, %0, 1, 0" : : "d"(std::bit_cast<double>(b)));
+    }
 #else
     using bits = int;
     static constexpr bits control = -1;
