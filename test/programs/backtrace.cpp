@@ -137,8 +137,10 @@ weft::detail::control* of_suspended = nullptr;
 
 void note([[maybe_unused]] const weft::context& c) {
 #if WEFT_BACKEND_UCONTEXT
-#elif WEFT_X86_64
+#elif WEFT_X86_64 || WEFT_I386
     suspended[0] = c.pc, suspended[1] = c.sp, suspended[2] = c.bp;
+#elif WEFT_ARM
+    suspended[0] = c.pc, suspended[1] = c.sp, suspended[2] = c.r7;
 #else
     suspended[0] = c.pc, suspended[1] = c.sp, suspended[2] = c.fp;
 #endif

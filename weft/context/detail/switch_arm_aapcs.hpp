@@ -49,7 +49,7 @@ struct context {
     void* outermost(void* stack_top) const noexcept { return stack_top; }
     void* stack_pointer() const noexcept { return sp; }
 };
-static_assert(sizeof(context) == 20, "the offsets in the assembly below are those of this struct");
+static_assert(sizeof(context) == 5 * sizeof(void*), "the order is that of the registers' numbers");
 
 #if defined(__thumb__)
 #define WEFT_LANDING "adr.w r3, 1f + 1\n\t"

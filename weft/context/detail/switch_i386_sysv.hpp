@@ -49,7 +49,8 @@ struct context {
     void* outermost(void* stack_top) const noexcept { return static_cast<char*>(stack_top) - 16; }
     void* stack_pointer() const noexcept { return sp; }
 };
-static_assert(sizeof(context) == 16, "the offsets in the assembly below are those of this struct");
+static_assert(sizeof(context) == 4 * sizeof(void*),
+              "the offsets in the assembly below are those of this struct");
 
 #if defined(__CET__) && (__CET__ & 1)
 #define WEFT_LANDING "\n\tendbr32"
