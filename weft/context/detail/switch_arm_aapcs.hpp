@@ -28,7 +28,7 @@
 // The thread pointer is in a coprocessor and is the thread's. The bits GE and Q of the status word
 // are given up as across any call; FPSCR is the environment (fp_environment.hpp).
 //
-// Limits: the soft-float ABI and Thumb-1 have no switch here. GCC accepts the names d16 to d31 for
+// Limits: the soft-float ABI and Thumb-1 have no switch here. The names d16 to d31 are accepted for
 // every file, but a program that is compiled for sixteen of these registers keeps nothing there.
 #pragma once
 
@@ -57,6 +57,11 @@ static_assert(sizeof(context) == 5 * sizeof(void*), "the order is that of the re
 #define WEFT_LANDING "adr r3, 1f\n\t"
 #endif
 
+#if WEFT_CLANG
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Winline-asm"  // d16 to d31, where the target has sixteen
+#endif
+
 WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noexcept {
     register context* came __asm__("r0") = &from;
     register context* self __asm__("r1") = &to;
@@ -76,6 +81,10 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
                    "d28", "d29", "d30", "d31", "memory", "cc");
     return {brought, came, self};
 }
+
+#if WEFT_CLANG
+#pragma clang diagnostic pop
+#endif
 
 // As switch_to, for an agent that never runs again: none of its registers is saved, `from` only
 // names the sender.
