@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -344,6 +345,25 @@ TEST(context, ends_a_backtrace_at_its_entry) {
     EXPECT_LT(last, entry + 128);
 #endif
 }
+
+#if !WEFT_BACKEND_UCONTEXT
+_Unwind_Reason_Code note_a_frame(int, _Unwind_Action actions, _Unwind_Exception_Class,
+                                 _Unwind_Exception*, _Unwind_Context*, void* party) {
+    auto& p = *static_cast<other_party*>(party);
+    p.word = as_word(as_number(p.word) + 1);
+    if ((actions & _UA_END_OF_STACK) != 0) p.leave(p.word);
+    return _URC_NO_REASON;
+}
+
+// What cancels a thread unwinds it by force, and is called for the end of the stack.
+TEST(context, ends_a_forced_unwind_at_its_entry) {
+    other_party agent([](other_party& p) {
+        static _Unwind_Exception all;
+        _Unwind_ForcedUnwind(&all, note_a_frame, &p);
+    });
+    EXPECT_GE(as_number(agent.run(nullptr)), 2u);
+}
+#endif
 
 // In the registers that other ABIs have for it, a function keeps what it likes.
 #if !WEFT_BACKEND_UCONTEXT && (WEFT_X86_64 || WEFT_AARCH64 || WEFT_RISCV64 || WEFT_I386)
