@@ -29,8 +29,10 @@
 //                     base is the register of the first argument
 //   ENTER, CALL, LEAVE  of weft_test_across: a frame that keeps the base, the call of the function
 //                     at 0(base), after which the base is loaded again, the return
+//   EXPLICIT          members of a context that a switch loads before its jump, besides pc and sp
 //   ARRIVE, RETURN    a switch to the destroyer and back, in assembly: what every switch does after
-//                     and before its jump
+//                     and before its jump; and the destroyer stores those above behind its
+//                     context, as it has them
 //   VALUE_<class>     a constraint for a value of that class
 //
 // The classes are general, floating, vector, and condition, which only one ABI keeps. The thread's
@@ -57,6 +59,8 @@
 #define ENTER "pushq %rdi"
 #define CALL "call *(%rdi)\n movq (%rsp), %rdi"
 #define LEAVE "popq %rdi\n ret"
+#define ARRIVE "movq %rbp, 32(%rsi)"
+#define EXPLICIT &weft::context::bp
 #define RETURN "xchgq %rdi, %rsi\n movq 8(%rsi), %rsp\n movq 16(%rsi), %rbp\n jmpq *(%rsi)"
 #define VALUE_FLOATING "t"
 #define VALUE_VECTOR "x"
@@ -82,6 +86,8 @@
 #define ENTER "stp x0, x30, [sp, -16]!"
 #define CALL "ldr x16, [x0]\n blr x16\n ldr x0, [sp]"
 #define LEAVE "ldp x0, x30, [sp], 16\n ret"
+#define ARRIVE "stp x29, x19, [x1, 32]"
+#define EXPLICIT &weft::context::fp, &weft::context::x19
 #define RETURN                                                                  \
     "mov x9, x0\n mov x0, x1\n mov x1, x9\n ldp x16, x17, [x1]\n mov sp, x17\n" \
     "ldp x29, x19, [x1, 16]\n br x16"
@@ -115,10 +121,11 @@
 #define ENTER "addi sp, sp, -16\n sd a0, 0(sp)\n sd ra, 8(sp)"
 #define CALL "ld t0, 0(a0)\n jalr t0\n ld a0, 0(sp)"
 #define LEAVE "ld ra, 8(sp)\n addi sp, sp, 16\n ret"
+#define ARRIVE "sd t2, 0(a0)\n sd s0, 32(a1)"
+#define EXPLICIT &weft::context::fp
 #define RETURN                                                                          \
     "mv t0, a0\n mv a0, a1\n mv a1, t0\n ld t1, 0(a1)\n ld sp, 8(a1)\n ld s0, 16(a1)\n" \
     "lla t2, weft_test_destroyer\n jr t1"
-#define ARRIVE "sd t2, 0(a0)"
 #define VALUE_FLOATING "f"
 #elif WEFT_ARM
 #define KEPT_GENERAL "r4, r5, r6, r7, r8, r9, r10, r11"
@@ -143,6 +150,8 @@
 #define ENTER "push {r0, lr}"
 #define CALL "ldr ip, [r0]\n blx ip\n ldr r0, [sp]"
 #define LEAVE "pop {r0, pc}"
+#define ARRIVE "add ip, r1, 20\n stm ip, {r6, r7, r11}"
+#define EXPLICIT &weft::context::bp, &weft::context::r7, &weft::context::r11
 #define RETURN                                                                            \
     "mov r4, r0\n mov r0, r1\n mov r1, r4\n ldm r1, {r3, r6, r7, r11, ip}\n mov sp, ip\n" \
     "bx r3"
@@ -175,6 +184,8 @@
 #define ENTER "movl 4(%esp), %eax\n subl $12, %esp"
 #define CALL "call *(%eax)\n movl 16(%esp), %eax"
 #define LEAVE "addl $12, %esp\n ret"
+#define ARRIVE "movl %ebp, 16(%edx)"
+#define EXPLICIT &weft::context::bp
 #define RETURN "xchgl %eax, %edx\n movl 4(%edx), %esp\n movl 8(%edx), %ebp\n jmp *(%edx)"
 #define VALUE_FLOATING "t"
 #elif WEFT_S390X
@@ -204,6 +215,8 @@
 #define ENTER "aghi %r15, -176\n stg %r2, 160(%r15)\n stg %r14, 168(%r15)"
 #define CALL "lg %r1, 0(%r2)\n basr %r14, %r1\n lg %r2, 160(%r15)"
 #define LEAVE "lg %r14, 168(%r15)\n aghi %r15, 176\n br %r14"
+#define ARRIVE "stmg %r11, %r13, 40(%r3)"
+#define EXPLICIT &weft::context::fp, &weft::context::got, &weft::context::lit
 #define RETURN "lgr %r5, %r2\n lgr %r2, %r3\n lgr %r3, %r5\n lmg %r11, %r15, 0(%r3)\n br %r14"
 #define VALUE_FLOATING "f"
 #elif WEFT_PPC64LE
@@ -229,6 +242,8 @@
 #define ENTER "mflr 0\n std 0, 16(1)\n stdu 1, -64(1)\n std 3, 48(1)\n std 2, 24(1)"
 #define CALL "ld 12, 0(3)\n mtctr 12\n bctrl\n ld 2, 24(1)\n ld 3, 48(1)"
 #define LEAVE "addi 1, 1, 64\n ld 0, 16(1)\n mtlr 0\n blr"
+#define ARRIVE "std 2, 40(4)\n std 31, 48(4)"
+#define EXPLICIT &weft::context::toc, &weft::context::fp
 #define RETURN                                                                                   \
     "mtcrf 255, 6\n mtlr 6\n mtxer 6\n mr 0, 3\n mr 3, 4\n mr 4, 0\n ld 12, 0(4)\n ld 1, 8(4)\n" \
     "ld 2, 16(4)\n ld 31, 24(4)\n mtctr 12\n bctr"
@@ -236,9 +251,6 @@
 #define VALUE_VECTOR "v"
 #endif
 
-#if !defined(ARRIVE)
-#define ARRIVE ""
-#endif
 #if !defined(KEPT_CONDITION)
 #define KEPT_CONDITION ""
 #define STORE_CONDITION ""
@@ -313,7 +325,9 @@ std::vector<std::string> names_in(const char* list) {
 
 alignas(64) std::byte stack_of_destroyer[64 * 1024];
 weft::context here;
-weft::context destroyer;
+struct : weft::context {
+    std::array<void*, 4> seen;  // written by the assembly
+} destroyer;
 
 void switch_away() { weft::switch_to(here, destroyer, nullptr); }
 
@@ -344,6 +358,14 @@ TEST_F(registers, of_a_caller_are_kept) {
     weft_test_across(cells.data());
     for (std::size_t i = 0; i != count; ++i)
         EXPECT_EQ(before[i].half, after[i].half) << names[i] << ", the " << i << "th";
+}
+
+TEST_F(registers, without_a_clobber_are_those_of_the_target) {
+    const std::array members = {EXPLICIT};
+    for (std::size_t i = 0; i != members.size(); ++i) destroyer.*members[i] = &destroyer.seen[i];
+    switch_away();
+    for (std::size_t i = 0; i != members.size(); ++i)
+        EXPECT_EQ(destroyer.seen[i], &destroyer.seen[i]) << i;
 }
 
 template <class T>
