@@ -348,8 +348,8 @@ TEST(context, ends_a_backtrace_at_its_entry) {
 
 #if !WEFT_BACKEND_UCONTEXT
 _Unwind_Reason_Code note_a_frame(int, _Unwind_Action actions, _Unwind_Exception_Class,
-                                 _Unwind_Exception*, _Unwind_Context*, void* party) {
-    auto& p = *static_cast<other_party*>(party);
+                                 _Unwind_Exception*, _Unwind_Context*, void* agent) {
+    auto& p = *static_cast<other_party*>(agent);
     p.word = as_word(as_number(p.word) + 1);
     if ((actions & _UA_END_OF_STACK) != 0) p.leave(p.word);
     return _URC_NO_REASON;
