@@ -78,10 +78,10 @@ test-packages:
 	@tools/bootstrap packages
 	@python3 -B test/packages/packages_test.py $(WAYS)
 
-# Each port installs its own compiler.
+# make test-ports PORT=aarch64 LAYERS="base context"; each port installs its own compiler
 test-ports:
 	@tools/bootstrap ports
-	@tools/ports $(PORT)
+	@tools/ports $(if $(LAYERS),--layers "$(LAYERS)") $(PORT)
 
 footprint:
 	@tools/bootstrap packages

@@ -6,6 +6,10 @@
 //   BY_ATTRIBUTE   the functions, and not the file, are compiled for AVX-512
 #include "weft/context/context.hpp"
 
+#ifdef __ARM_FEATURE_SVE
+#include <arm_sve.h>
+#endif
+
 #ifdef BY_ATTRIBUTE
 #define FOR_AVX512 __attribute__((target("avx512bw")))
 #else
@@ -66,9 +70,14 @@ FOR_AVX512 WEFT_ALWAYS_INLINE void pass(weft::context& from, weft::context& to) 
 #define USE_IN_mmx(v) USE(v, "y")
 #define DEFINE_IN_x87(v) DEFINE(v, "t")
 #define USE_IN_x87(v) USE(v, "t")
+#define DEFINE_IN_vector(v) DEFINE(v, "w")
+#define USE_IN_vector(v) USE(v, "w")
+#define DEFINE_IN_predicates(v) DEFINE(v, "Upa")
+#define USE_IN_predicates(v) USE(v, "Upa")
 #define DEFINE_IN_apx(v) DEFINE(v, "jR")
 #define USE_IN_apx(v) USE(v, "jR")
 
+#if WEFT_X86_64
 ACROSS_A_SWITCH(general, unsigned long, general, 15)
 ACROSS_A_SWITCH(scalar, double, sse, 16)
 ACROSS_A_SWITCH(vector_128, float4, sse, 16)
@@ -83,4 +92,13 @@ ACROSS_A_SWITCH(mask, unsigned long long, masks, 8)
 #endif
 #ifdef __APX_F__
 ACROSS_A_SWITCH(extended_general, unsigned long, apx, 31)
+#endif
+#elif WEFT_AARCH64
+ACROSS_A_SWITCH(general, unsigned long, general, 31)
+ACROSS_A_SWITCH(scalar, double, vector, 32)
+ACROSS_A_SWITCH(vector_128, float4, vector, 32)
+#ifdef __ARM_FEATURE_SVE
+ACROSS_A_SWITCH(vector_scalable, svfloat64_t, vector, 32)
+ACROSS_A_SWITCH(predicate, svbool_t, predicates, 16)
+#endif
 #endif
