@@ -192,6 +192,7 @@ INTERNALS_IN = {
     "test/sched/idle_memory_test.cpp": "what an idle loop releases",
     "test/sched/loop_test.cpp": "it looks at the flow of a task",
     "test/sched/strand_test.cpp": "it looks at the flow of a task",
+    "test/stack/mapped_stack_test.cpp": "which guards this kernel has",
     "test/stack/memory_probe.hpp": "it counts pages of the system",
     "test/stack/slab_stack_test.cpp": "the offsets of stacks",
     "test/stack/stack_pool_test.cpp": "what an idle loop releases",
