@@ -75,7 +75,7 @@ test-clients:
 
 # make test-packages WAYS="find_package pkg_config"
 test-packages:
-	@tools/bootstrap packages
+	@tools/bootstrap packages $(if $(WAYS),$(filter bazel,$(WAYS)),bazel)
 	@python3 -B test/packages/packages_test.py $(WAYS)
 
 # make test-ports PORT=aarch64 LAYERS="base context"; each port installs its own compiler

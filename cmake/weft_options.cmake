@@ -2,7 +2,8 @@
 # project that has weft by add_subdirectory keeps its own, except that a sanitizer, which changes the
 # inlined switch, is passed on to all that includes weft's headers.
 
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|aarch64|riscv64|armv7l|i686|s390x|ppc64le)$" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES
+        "^(x86_64|AMD64|aarch64|riscv64|armv7l|i686|s390x|ppc64le)$")
     set(weft_default_backend asm)
 else()
     set(weft_default_backend ucontext)
@@ -67,8 +68,8 @@ function(weft_own target)
 endfunction()
 
 # weft_place_anywhere(<target>): a library that a shared object can be made of, unless the user has
-# CMAKE_POSITION_INDEPENDENT_CODE off. Its functions may be inlined all the same: what stands in for
-# one of them from outside stands in for no call within the file.
+# CMAKE_POSITION_INDEPENDENT_CODE off. Its functions may be inlined nevertheless: what replaces one of
+# them from outside replaces no call within its file.
 function(weft_place_anywhere target)
     if(NOT DEFINED CMAKE_POSITION_INDEPENDENT_CODE OR CMAKE_POSITION_INDEPENDENT_CODE)
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)

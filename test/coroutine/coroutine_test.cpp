@@ -254,7 +254,7 @@ TEST(coroutine, runs_on_the_acquired_stack) {
     coroutine<> c([&] { frame = __builtin_frame_address(0); }, {.stack = stacks});
     c.resume();
     EXPECT_GE(frame, stacks.last.limit);
-    EXPECT_LT(frame, stacks.last.top);
+    EXPECT_LE(frame, stacks.last.top);  // riscv64's frame address is where the frame ends
 }
 
 TEST(coroutine, rethrows_exceptions_of_its_body_from_resume) {

@@ -31,7 +31,8 @@ struct numbers {
 // A push opens the word at the far end of the red zone: Valgrind assumes that the rest is open.
 void valgrind_stack::open_down_to(stack s, const std::byte* sp) noexcept {
     constexpr std::ptrdiff_t red_zone_bytes = 128;
-    const std::byte* from = sp - s.limit > red_zone_bytes ? sp - red_zone_bytes : s.limit;
+    [[maybe_unused]] const std::byte* from =
+        sp - s.limit > red_zone_bytes ? sp - red_zone_bytes : s.limit;
     static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(from, s.top - from));
 }
 

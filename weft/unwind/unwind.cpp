@@ -8,6 +8,10 @@
 #include "weft/unwind/detail/unwind_rules.hpp"
 #include "weft/unwind/detail/unwind_steps.hpp"
 
+#if WEFT_ARM
+#error "a kill is not written for ARM's own exceptions (EHABI), whose header is a longer one"
+#endif
+
 // A program may have no unwinder and no C++ runtime at all.
 #pragma weak _Unwind_ForcedUnwind
 #pragma weak _Unwind_Backtrace
