@@ -60,6 +60,7 @@ DO_NOT_WAIT = {
 
 # By a beginning of the function's mangled name: why the address may be kept.
 EXCEPTIONS = {
+    "_ZN4weft34prepare_thread_for_overflow_report": "the calls are the system's, for memory",
     "_ZN4weft6detail9hand_over": "the call is of a stack's allocator, which does not wait",
     "_ZN4weft6detail12release_slowE": "its lock is weft's own and blocks the thread",
     "_ZN4weft6detail14cache_registry": "its lock is weft's own and blocks the thread",

@@ -16,14 +16,16 @@ constinit thread_local thread_executor* host = nullptr;
 
 // If a destructor of another thread-local asks for the thread's executor later, it gets one that is
 // never ended.
-WEFT_COLD void make_host() noexcept {
-    host = new (std::nothrow) thread_executor;
-    if (host == nullptr)
+WEFT_COLD thread_executor& make_host() noexcept {
+    auto* const made = new (std::nothrow) thread_executor;
+    if (made == nullptr)
         fail("out of memory: a thread's first use of the library", {}, unknown_caller);
+    host = made;
     struct at_end {
         ~at_end() { std::exchange(host, nullptr)->end(); }
     };
     static thread_local const at_end of_thread;
+    return *made;
 }
 
 std::uint64_t new_number() noexcept {
@@ -34,9 +36,8 @@ std::uint64_t new_number() noexcept {
 }  // namespace
 
 WEFT_NOINLINE thread_executor& this_thread_host() noexcept {
-    if (host == nullptr) [[unlikely]]
-        make_host();
-    return *host;
+    thread_executor* const made = host;
+    return made != nullptr ? *made : make_host();
 }
 
 flow* flow_without_turn() noexcept {
