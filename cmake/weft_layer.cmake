@@ -134,16 +134,25 @@ function(weft_preload layer)
     elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
         target_compile_options(${target} PRIVATE -mbranch-protection=standard)
     endif()
-    foreach(used IN ITEMS WEFT_LIBURING WEFT_CARES)
-        if(${used}_LIBRARY AND ${used}_INCLUDE)
-            target_link_libraries(${target} PRIVATE "${${used}_LIBRARY}")
-            target_include_directories(${target} SYSTEM PRIVATE "${${used}_INCLUDE}")
+    foreach(used IN ITEMS uring cares)
+        if(TARGET weft::${used})
+            target_link_libraries(${target} PRIVATE weft::${used})
         endif()
     endforeach()
 endfunction()
 
+# weft_missing(<option> <what> <debian> <without>): a library that the option asks for, or that it would
+# use, is not there.
+function(weft_missing option what debian without)
+    if(${option} STREQUAL "ON")
+        message(FATAL_ERROR "${option} is ON, but ${what} is not installed (Debian: ${debian})")
+    endif()
+    message(NOTICE "weft: ${what} (${debian}) is not installed: ${without}")
+endfunction()
+
 # weft_optional(<name> <layer> <package> <version> <target> <debian>): the folder weft/<layer>/<name>
-# becomes weft::<name>, over a library that need not be there; where it is not it is left out, aloud.
+# becomes weft::<name>, over a library that need not be there; where it is not it is left out, aloud,
+# and where WEFT_WITH_<NAME> is OFF in silence.
 function(weft_optional name layer package version target debian)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.cpp")
     file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.hpp"
@@ -152,9 +161,13 @@ function(weft_optional name layer package version target debian)
         return()
     endif()
     set_property(GLOBAL APPEND PROPERTY WEFT_OPTIONALS ${name})
+    string(TOUPPER "WEFT_WITH_${name}" option)
+    if(${option} STREQUAL "OFF")
+        return()
+    endif()
     find_package(${package} ${version} QUIET)
     if(NOT TARGET ${target})
-        message(NOTICE "weft: ${package} ${version} (${debian}) is not installed: no weft::${name}")
+        weft_missing(${option} "${package} ${version}" ${debian} "no weft::${name}")
         return()
     endif()
     add_library(weft_${name} STATIC ${sources})
@@ -201,11 +214,17 @@ function(weft_drop_in name layer)
 endfunction()
 
 # weft_uses(<layer> <macro> <header> <library> <debian> <without>): the layer uses a library if it is
-# there, and says what there is not if it is not. Its sources see <macro> as 1 or 0.
+# there and WEFT_WITH_<LIBRARY> is not OFF, and says what there is not if it is not. Its sources see
+# <macro> as 1 or 0.
 function(weft_uses name macro header library debian without)
     get_target_property(kind weft_${name} TYPE)
     if(kind STREQUAL "INTERFACE_LIBRARY")
         return()  # its folder is not here
+    endif()
+    string(TOUPPER "WEFT_WITH_${library}" option)
+    if(${option} STREQUAL "OFF")
+        target_compile_definitions(weft_${name} PRIVATE ${macro}=0)
+        return()
     endif()
     find_path(${macro}_INCLUDE ${header})
     find_library(${macro}_LIBRARY ${library})
@@ -221,7 +240,7 @@ function(weft_uses name macro header library debian without)
         target_link_libraries(weft_${name} PRIVATE weft::${library})
         set_property(GLOBAL APPEND PROPERTY WEFT_USED_BY_${name} "${library} ${debian}")
     else()
-        message(NOTICE "weft: ${debian} is not installed: ${without}")
+        weft_missing(${option} "lib${library}" ${debian} "${without}")
     endif()
     target_compile_definitions(weft_${name} PRIVATE ${macro}=${found})
 endfunction()

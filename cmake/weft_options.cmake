@@ -13,6 +13,12 @@ set(WEFT_BACKEND ${weft_default_backend} CACHE STRING "How a context is switched
 set_property(CACHE WEFT_BACKEND PROPERTY STRINGS asm ucontext)
 set(WEFT_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or thread")
 set_property(CACHE WEFT_SANITIZE PROPERTY STRINGS none address thread)
+# AUTO: used where it is there. ON: an error where it is not. OFF: not looked for.
+foreach(library URING CARES TLS)
+    set(WEFT_WITH_${library} AUTO CACHE STRING
+        "Use a library: AUTO (if it is there), ON or OFF")
+    set_property(CACHE WEFT_WITH_${library} PROPERTY STRINGS AUTO ON OFF)
+endforeach()
 option(WEFT_UNITY "Compile each layer as one unit: less work, for builds that only test" OFF)
 option(WEFT_MODEL_TESTS "Build the tests under the model checker, which are the same in each build" ON)
 option(WEFT_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
@@ -28,7 +34,7 @@ option(WEFT_FUZZ "Build the targets of libFuzzer, with Clang under a sanitizer; 
 option(WEFT_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_BENCH "Build the comparison, if there is Google Benchmark" ${PROJECT_IS_TOP_LEVEL})
 
-foreach(choice WEFT_BACKEND WEFT_SANITIZE)
+foreach(choice WEFT_BACKEND WEFT_SANITIZE WEFT_WITH_URING WEFT_WITH_CARES WEFT_WITH_TLS)
     get_property(known CACHE ${choice} PROPERTY STRINGS)
     if(NOT ${choice} IN_LIST known)
         message(FATAL_ERROR "${choice} is \"${${choice}}\"; it can be one of: ${known}")

@@ -4,6 +4,10 @@
 if(NOT CPACK_WEFT_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")
     message(FATAL_ERROR "libweft-dev is made of a Release build; this is \"${CPACK_WEFT_BUILD_TYPE}\"")
 endif()
+if(CPACK_WEFT_UNDECIDED)
+    message(FATAL_ERROR "what libweft-dev holds is not to depend on where it is made: "
+        "ON or OFF is to be said for${CPACK_WEFT_UNDECIDED}")
+endif()
 set(source "${CMAKE_CURRENT_LIST_DIR}/..")
 set(tree "${CPACK_TEMPORARY_INSTALL_DIRECTORY}")
 set(documents "${tree}/usr/share/doc/${CPACK_DEBIAN_PACKAGE_NAME}")

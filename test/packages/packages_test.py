@@ -22,8 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from way import (HERE, MADE, ROOT, WAYS, WITHOUT_TESTS, Failed, Log, Skipped, build, fresh,
-                 from_pypi, installed, need, parts_in, programs, run_tests, way, weft_built)
+from way import (HERE, MADE, ROOT, WAYS, WITHOUT_TESTS, Failed, Log, Skipped, build,
+                 copied, fresh, from_pypi, installed, need, parts_in, programs, run_tests, way, weft_built)
 
 
 @way
@@ -93,6 +93,30 @@ def shared(log):
 
 
 @way
+def choices(log):
+    """WEFT_WITH_...: what is OFF is left out, and what is ON and not here is named."""
+    libraries = {"URING": "liburing-dev", "CARES": "libc-ares-dev", "TLS": "libssl-dev"}
+    configure = ["cmake", "-S", ROOT, "-B", fresh("choices"), *WITHOUT_TESTS]
+    said = log.run(*configure, *(f"-DWEFT_WITH_{name}=OFF" for name in libraries))
+    made = MADE / "choices/packaging"
+    flags = (made / "weft.pc").read_text()
+    if "is not installed" in said or re.search(r"-l(uring|cares)\b", flags):
+        raise Failed("a library is looked for that is OFF")
+    if (made / "weft-tls.pc").exists():
+        raise Failed("weft-tls is there without OpenSSL")
+    nowhere = ["cmake", "--fresh", "-S", ROOT, "-B", MADE / "refused", *WITHOUT_TESTS,
+               "-DCMAKE_IGNORE_PREFIX_PATH=/usr;/usr/local;/",
+               "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON"]
+    said = log.run(*nowhere)
+    for name, package in libraries.items():
+        if f"({package}) is not installed" not in said:
+            raise Failed(f"{package} is not missed")
+        log.refuses(f"(Debian: {package})", *nowhere, f"-DWEFT_WITH_{name}=ON")
+        log.refuses(f'WEFT_WITH_{name} is "yes"; it can be one of: AUTO;ON;OFF', *nowhere,
+                    f"-DWEFT_WITH_{name}=yes")
+
+
+@way
 def add_subdirectory(log):
     """weft as a folder of another project."""
     run_tests(log, build(log, HERE / "subdirectory", "add_subdirectory", f"-DWEFT={ROOT}",
@@ -106,12 +130,7 @@ def add_subdirectory(log):
 @way
 def fetch_content(log):
     """FetchContent, of a copy of what is committed or about to be."""
-    copy = fresh("fetch_content-source")
-    files = log.run("git", "ls-files", "--cached", "--others", "--exclude-standard", at=ROOT)
-    for name in files.splitlines():
-        if name.split("/")[0] in ("CMakeLists.txt", "cmake", "weft", "packaging", "LICENSE"):
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, copy / name)
+    copy = copied(log, fresh("fetch_content-source"))
     run_tests(log, build(log, HERE / "subdirectory", "fetch_content", f"-DWEFT={copy}",
                          "-DWEFT_UNITY=ON", f"-DPROGRAMS={programs()}", "-DFETCH=ON"), 2)
 
@@ -186,7 +205,10 @@ def deb(log):
     need("dpkg-shlibdeps", "dpkg-dev")
     need("lintian", "lintian")
     need("debootstrap", "debootstrap")
-    built = weft_built(log, "weft-usr", "-DCMAKE_INSTALL_PREFIX=/usr")
+    built = weft_built(log, "weft-usr", "-DCMAKE_INSTALL_PREFIX=/usr",
+                       "-DWEFT_WITH_URING=ON", "-DWEFT_WITH_CARES=ON", "-DWEFT_WITH_TLS=AUTO")
+    log.refuses("ON or OFF is to be said for WEFT_WITH_TLS", "cpack", "-G", "DEB", at=built)
+    weft_built(log, "weft-usr", "-DWEFT_WITH_TLS=ON")
     for old in built.glob("*.deb"):
         old.unlink()
     log.run("cpack", "-G", "DEB", at=built)
@@ -247,9 +269,15 @@ def module(log):
                 "-DWEFT_MODULE=ON", "-DCMAKE_CXX_COMPILER=g++")
 
 
+class Arguments(argparse.ArgumentParser):
+    def error(self, message):
+        print(f"packages: {message}", file=sys.stderr)
+        sys.exit(2)
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="packages_test.py", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Arguments(prog="packages_test.py", description=__doc__,
+                       formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ways", nargs="*", metavar="way", help=f"of {', '.join(WAYS)}")
     options = parser.parse_args()
     for name in options.ways:

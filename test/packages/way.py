@@ -12,6 +12,8 @@ HERE = ROOT / "test/packages"
 PROGRAMS = HERE / "programs"
 MADE = ROOT / "build/packages"
 WAYS = {}
+# Of the repository, what a project that has weft needs.
+TAKEN = ("CMakeLists.txt", "LICENSE", "cmake", "meson.build", "meson_options.txt", "packaging", "weft")
 
 
 class Failed(Exception):
@@ -119,6 +121,25 @@ def programs():
     for path in [*PROGRAMS.iterdir(), ROOT / "examples/c_fibers.c"]:
         shutil.copy2(path, folder)
     return folder
+
+
+def copied(log, folder):
+    """What is committed or about to be of what a user needs, in that folder; its path."""
+    files = log.run("git", "ls-files", "--cached", "--others", "--exclude-standard", at=ROOT)
+    for name in files.splitlines():
+        if (ROOT / name).is_file() and name.split("/")[0] in TAKEN:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def documented(heading):
+    """{language: text} of the blocks in that section of docs/install.md."""
+    page = (ROOT / "docs/install.md").read_text()
+    section = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    if not section:
+        raise Failed(f"docs/install.md has no section {heading}")
+    return dict(re.findall(r"^```(\w+)\n(.*?)^```$", section.group(1), re.MULTILINE | re.DOTALL))
 
 
 def from_pypi(log, name, *packages):
