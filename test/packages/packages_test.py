@@ -264,7 +264,7 @@ def module(log):
     built = weft_built(log, "weft-module", clang, "-DWEFT_MODULE=ON", cmake=cmake)
     tree = installed(log, "module", built=built, cmake=cmake)
     run_tests(log, build(log, HERE / "module", "module", f"-DCMAKE_PREFIX_PATH={tree}", clang,
-                         cmake=cmake), 1)
+                         f"-DPROGRAMS={programs()}", cmake=cmake), 1)
     log.refuses("is not supported", cmake, "-S", ROOT, "-B", fresh("refused"), *WITHOUT_TESTS,
                 "-DWEFT_MODULE=ON", "-DCMAKE_CXX_COMPILER=g++")
 

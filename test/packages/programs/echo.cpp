@@ -1,12 +1,18 @@
-// All of weft: a fiber serves one connection, a task asks over it.
+// All of weft, by its headers or, with IMPORT_WEFT, as a module: a fiber serves one connection, a
+// task asks over it.
 
 #include <array>
+#include <coroutine>  // what holds a task includes it
 #include <cstdio>
 #include <span>
 #include <string_view>
 
 #include "weft/version.hpp"
+#if defined(IMPORT_WEFT)
+import weft;
+#else
 #include "weft/weft.hpp"
+#endif
 
 namespace {
 
