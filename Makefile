@@ -23,7 +23,7 @@ help:
 	@echo "make run      the main job: an echo server in every style, then a short comparison"
 	@echo "make test     build and run every test, debug and release"
 	@echo "make test-clients  unchanged client libraries in fibers, against their servers"
-	@echo "make test-packages  take weft as others do: CMake, pkg-config and others; WAYS=... some of them"
+	@echo "make test-packages  take weft as others do: CMake, Meson, a package and others; WAYS=... some of them"
 	@echo "make test-ports  the tests on other processors, under qemu-user; PORT=aarch64 one of them"
 	@echo "make footprint  what a program takes with each part; writes docs/footprint.md"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md. PEERS=...: a folder of checkouts"

@@ -22,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import managers  # noqa: F401  the ways that it has
 from way import (HERE, MADE, ROOT, WAYS, WITHOUT_TESTS, Failed, Log, Skipped, build,
                  copied, fresh, from_pypi, installed, need, parts_in, programs, run_tests, way, weft_built)
 
