@@ -1,11 +1,13 @@
 """Ways to take weft by package managers, and by builds other than CMake's."""
 
+import json
 import re
 import shutil
 
 from way import (HERE, MADE, ROOT, Failed, build, copied, documented, fresh, from_pypi, need, programs,
                  run_tests, way)
 
+VERSION = ".".join(re.findall(r"_(?:MAJOR|MINOR|PATCH) (\d+)", (ROOT / "weft/version.hpp").read_text()))
 
 
 def application(name, **files):
@@ -33,3 +35,57 @@ def meson(log):
     said = log.run("meson", "test", "-C", folder / "build")
     if not re.search(r"^Ok: +7\s", said, re.MULTILINE):
         raise Failed(f"not 7 tests passed, but: {said.splitlines()[-9:]}")
+
+
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def port_faults(port, portfile):
+    """What vcpkg would refuse in a vcpkg.json, as far as the keys go that one of weft has."""
+    known = {"name", "version", "description", "license", "supports", "dependencies",
+             "default-features", "features"}
+    features = port.get("features", {})
+    faults = [f"unknown key {key}" for key in port.keys() - known]
+    faults += [f"no {key}" for key in known - port.keys()]
+    if port.get("version") != VERSION:
+        faults.append(f"the version is not {VERSION}")
+    dependencies = list(port.get("dependencies", []))
+    for name, feature in features.items():
+        if feature.keys() != {"description", "dependencies"}:
+            faults.append(f"feature {name} has not a description and dependencies")
+        dependencies += feature.get("dependencies", [])
+    names = [port.get("name", ""), *features]
+    for one in dependencies:
+        names.append(one if isinstance(one, str) else one.get("name", ""))
+        if isinstance(one, dict) and one.keys() - {"name", "host", "features", "platform"}:
+            faults.append(f"unknown key in {one}")
+    faults += [f'"{name}" is no name' for name in names if not NAME.fullmatch(name)]
+    faults += [f"no feature {name}" for name in port.get("default-features", [])
+               if name not in features]
+    mapped = set(re.findall(r"^ +(\w+) WEFT_WITH_\w+$", portfile, re.MULTILINE))
+    faults += [f"feature {name} is not in both files" for name in mapped ^ features.keys()]
+    return faults
+
+
+@way
+def vcpkg(log):
+    """The overlay port of vcpkg, by stand-ins of vcpkg's functions: vcpkg itself is not run."""
+    port = ROOT / "packaging/vcpkg/weft"
+    manifest = json.loads((port / "vcpkg.json").read_text())
+    portfile = (port / "portfile.cmake").read_text()
+    faults = port_faults(manifest, portfile)
+    if faults:
+        raise Failed(f"vcpkg.json: {'; '.join(faults)}")
+    for wrong in ({"licence": "MIT"}, {"version": "0"}, {"name": "We_ft"}, {"features": {}}):
+        if not port_faults({**manifest, **wrong}, portfile):
+            raise Failed(f"vcpkg.json may have {wrong}")
+    staged = fresh("vcpkg-staged")
+    log.run("cmake", "-DPORT=weft", f"-DPORT_DIR={port}", "-DFEATURES=cares;uring",
+            f"-DBUILT={fresh('vcpkg-built')}", f"-DTO={staged}", "-DMORE=-DWEFT_UNITY=ON", "-P",
+            HERE / "vcpkg/run_port.cmake")
+    tree = staged.rename(fresh("vcpkg-installed"))
+    if (tree / "lib/pkgconfig/weft-tls.pc").exists():
+        raise Failed("a feature is built that is not asked for")
+    parts = ("weft", "coroutine", "hook", "posix", "libco", "fast_unwind")
+    run_tests(log, build(log, HERE / "find_package", "vcpkg", f"-DCMAKE_PREFIX_PATH={tree}",
+                         f"-DPROGRAMS={programs()}", f"-DPARTS={';'.join(parts)}"), len(parts))
