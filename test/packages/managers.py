@@ -1,11 +1,13 @@
 """Ways to take weft by package managers, and by builds other than CMake's."""
 
 import json
+import os
 import re
 import shutil
+from pathlib import Path
 
-from way import (HERE, MADE, ROOT, Failed, build, copied, documented, fresh, from_pypi, need, programs,
-                 run_tests, way)
+from way import (HERE, MADE, ROOT, Failed, Skipped, build, copied, documented, fresh, from_pypi,
+                 need, programs, run_tests, way)
 
 VERSION = ".".join(re.findall(r"_(?:MAJOR|MINOR|PATCH) (\d+)", (ROOT / "weft/version.hpp").read_text()))
 
@@ -17,6 +19,28 @@ def application(name, **files):
     for path, text in files.items():
         (folder / path).write_text(text)
     return folder
+
+
+@way
+def conan(log):
+    """Conan 2, as docs/install.md says; TLS is left out by its option."""
+    bin_folder = from_pypi(log, "conan-2", "conan>=2,<3")
+    page = documented("Conan")
+    folder = application("conan", **{"conanfile.txt": page["ini"], "CMakeLists.txt": page["cmake"]})
+    copied(log, folder / "weft")
+    home = fresh("conan-home")
+    env = {"CONAN_HOME": str(home), "PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    (home / "global.conf").write_text("tools.cmake.cmaketoolchain:generator=Ninja\n"
+                                      "tools.cmake.cmaketoolchain:extra_variables="
+                                      "{'WEFT_UNITY': 'ON'}\n")
+    log.run("conan", "profile", "detect", env=env)
+    with open(home / "profiles/default", "a") as profile:
+        profile.write("[options]\nweft/*:with_tls=False\n")
+    log.run("sh", "-ec", page["sh"], at=folder, env=env)
+    log.run(folder / "build/app")
+    there = {path.stem for path in home.glob("p/b/*/p/lib/pkgconfig/*.pc")}
+    if there != {"weft", "weft-hook", "weft-posix", "weft-libco"}:
+        raise Failed(f"the package has {there}")
 
 
 @way
