@@ -23,6 +23,8 @@
   waits     an async_x(...) whose type is not called an operation
   umbrella  a public header that weft/weft.hpp does not have, or one that it should not have
   module    a public name that packaging/module/weft.cppm does not export, or an export of none
+  bazel     a layer of CMakeLists.txt that BUILD.bazel does not have, or not over the same others; in
+            MODULE.bazel another version than that of weft/version.hpp
   marks     a mark of unfinished work that does not say of what kind
   readme    a ```cpp block of README.md that is not cut from examples/
 
@@ -778,6 +780,33 @@ def check_module(tree):
             tree.fault(path, line, message)
 
 
+def check_bazel(tree):
+    """Bazel cannot read the lines of CMakeLists.txt, so its files repeat them."""
+    build, module = Path("BUILD.bazel"), Path("MODULE.bazel")
+    if not (tree.root / build).is_file():
+        return
+    wanted = {}
+    for line in tree.lines(Path("CMakeLists.txt")):
+        found = LAYER.match(line)
+        if found:
+            name, *deps = found.group(1).split()
+            wanted[name] = deps
+    lines = tree.lines(build)
+    if "LAYERS = {" not in lines or "}" not in lines[lines.index("LAYERS = {"):]:
+        tree.fault(build, 1, "has no LAYERS")
+        return
+    begins = lines.index("LAYERS = {") + 1
+    for number, line in enumerate(lines[begins:lines.index("}", begins)], begins + 1):
+        name, *deps = re.findall(r'"(\w+)"', line) or [line.strip()]
+        if wanted.pop(name, None) != deps:
+            tree.fault(build, number, f"layer {name} is not the one of CMakeLists.txt")
+    for name in wanted:
+        tree.fault(build, begins, f"there is no layer {name}, which CMakeLists.txt has")
+    version = ".".join(re.findall(r"_(?:MAJOR|MINOR|PATCH) (\d+)", tree.text("weft/version.hpp")))
+    if f'module(name = "weft", version = "{version}")' not in tree.text(module):
+        tree.fault(module, 1, f"the version is not {version}, which weft/version.hpp has")
+
+
 def check_marks(tree):
     paths = [*tree.files(*FOLDERS, suffixes=SOURCES)]
     paths += [p.relative_to(tree.root) for p in tree.root.glob("**/CMakeLists.txt")
@@ -899,6 +928,7 @@ def main():
     check_waits(tree)
     check_umbrella(tree)
     check_module(tree)
+    check_bazel(tree)
     check_marks(tree)
     check_readme(tree)
     report_longest(tree)

@@ -113,3 +113,23 @@ def vcpkg(log):
     parts = ("weft", "coroutine", "hook", "posix", "libco", "fast_unwind")
     run_tests(log, build(log, HERE / "find_package", "vcpkg", f"-DCMAKE_PREFIX_PATH={tree}",
                          f"-DPROGRAMS={programs()}", f"-DPARTS={';'.join(parts)}"), len(parts))
+
+
+@way
+def bazel(log):
+    """Bazel 4.2.3 of Debian, which has no modules: by a WORKSPACE, and a stand-in for rules_cc."""
+    need("bazel", "bazel-bootstrap")
+    for name in ("platforms/BUILD", "../rules/java/BUILD"):
+        if not (Path("/usr/share/bazel/tools") / name).exists():
+            raise Skipped("bazel-platforms or bazel-rules-java is not installed")
+    folder = fresh("bazel")
+    shutil.copytree(HERE / "bazel", folder, dirs_exist_ok=True)
+    shutil.copytree(programs(), folder / "programs")
+    (copied(log, folder / "weft") / "WORKSPACE").touch()
+    command = ["bazel", "--batch", f"--output_user_root={MADE}/bazel-out", "build",
+               "--dynamic_mode=off", "--define=weft_uring=on", "--define=weft_cares=on"]
+    # Without a cache of compilers all of weft takes long: only that each part can be built is looked at.
+    log.run(*command, "--nobuild", "//:all", "@weft//:all", at=folder)
+    log.run(*command, "//:coroutine", "//:fast_kill", at=folder)
+    for name in ("coroutine", "fast_kill"):
+        log.run(folder / "bazel-bin" / name)

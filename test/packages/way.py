@@ -13,7 +13,8 @@ PROGRAMS = HERE / "programs"
 MADE = ROOT / "build/packages"
 WAYS = {}
 # Of the repository, what a project that has weft needs.
-TAKEN = ("CMakeLists.txt", "LICENSE", "cmake", "meson.build", "meson_options.txt", "packaging", "weft")
+TAKEN = ("BUILD.bazel", "CMakeLists.txt", "LICENSE", "MODULE.bazel", "cmake", "meson.build",
+         "meson_options.txt", "packaging", "weft")
 
 
 class Failed(Exception):

@@ -350,6 +350,20 @@ class Tidy(unittest.TestCase):
                      "weft/weft.hpp:1: lacks weft/middle/pool.hpp",
                      "weft/weft.hpp:2: weft/top/detail/part.hpp is not for all users")
 
+    def test_layers_and_a_version_that_bazel_is_told_otherwise_are_refused(self):
+        build = 'LAYERS = {\n    "bottom": [],\n    "middle": ["bottom"],\n    "top": ["middle"],\n}\n'
+        tree = {"weft/version.hpp": "#define X_MAJOR 1\n#define X_MINOR 2\n#define X_PATCH 3\n",
+                "MODULE.bazel": 'module(name = "weft", version = "1.2.3")\n', "BUILD.bazel": build}
+        status, lines = run({**CLEAN, **tree})
+        self.assertEqual((status, lines[-1]), (0, "tidy: no faults"), lines)
+        self.refuses({**tree, "MODULE.bazel": 'module(name = "weft", version = "1.2")\n'},
+                     "MODULE.bazel:1: the version is not 1.2.3")
+        self.refuses({**tree, "BUILD.bazel": "cc_library()\n"}, "BUILD.bazel:1: has no LAYERS")
+        self.refuses({**tree, "BUILD.bazel": build.replace('"top"', '"roof"')},
+                     "BUILD.bazel:1: there is no layer top", "BUILD.bazel:4: layer roof")
+        self.refuses({**tree, "BUILD.bazel": build.replace('["bottom"]', "[]")},
+                     "BUILD.bazel:3: layer middle")
+
     def test_a_public_name_that_the_module_lacks_is_refused(self):
         self.refuses({"weft/top/top.hpp": "#pragma once\nnamespace weft {\n// One.\nvoid top();\n}\n",
                       "packaging/module/weft.cppm": "export module weft;\nusing weft::bottom;\n"},
