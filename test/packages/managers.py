@@ -128,7 +128,7 @@ def bazel(log):
     (copied(log, folder / "weft") / "WORKSPACE").touch()
     command = ["bazel", "--batch", f"--output_user_root={MADE}/bazel-out", "build",
                "--dynamic_mode=off", "--define=weft_uring=on", "--define=weft_cares=on"]
-    # Without a cache of compilers all of weft takes long: only that each part can be built is looked at.
+    # Nothing keeps what was compiled, and all of weft takes long: most of it is loaded alone.
     log.run(*command, "--nobuild", "//:all", "@weft//:all", at=folder)
     log.run(*command, "//:coroutine", "//:fast_kill", at=folder)
     for name in ("coroutine", "fast_kill"):
