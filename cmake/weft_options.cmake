@@ -19,6 +19,9 @@ foreach(library URING CARES TLS)
         "Use a library: AUTO (if it is there), ON or OFF")
     set_property(CACHE WEFT_WITH_${library} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
+# Over libkqueue, which is no faster than epoll: to test for systems that have kqueue.
+set(WEFT_WITH_KQUEUE OFF CACHE STRING "Use libkqueue: AUTO (if it is there), ON or OFF")
+set_property(CACHE WEFT_WITH_KQUEUE PROPERTY STRINGS AUTO ON OFF)
 option(WEFT_UNITY "Compile each layer as one unit: less work, for builds that only test" OFF)
 option(WEFT_MODEL_TESTS "Build the tests under the model checker, which are the same in each build" ON)
 option(WEFT_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
@@ -34,7 +37,7 @@ option(WEFT_FUZZ "Build the targets of libFuzzer, with Clang under a sanitizer; 
 option(WEFT_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_BENCH "Build the comparison, if there is Google Benchmark" ${PROJECT_IS_TOP_LEVEL})
 
-foreach(choice WEFT_BACKEND WEFT_SANITIZE WEFT_WITH_URING WEFT_WITH_CARES WEFT_WITH_TLS)
+foreach(choice WEFT_BACKEND WEFT_SANITIZE WEFT_WITH_URING WEFT_WITH_CARES WEFT_WITH_TLS WEFT_WITH_KQUEUE)
     get_property(known CACHE ${choice} PROPERTY STRINGS)
     if(NOT ${choice} IN_LIST known)
         message(FATAL_ERROR "${choice} is \"${${choice}}\"; it can be one of: ${known}")

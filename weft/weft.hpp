@@ -41,6 +41,7 @@
 #include "weft/io/datagram_batch.hpp"
 #include "weft/io/directory.hpp"
 #include "weft/io/directory_watch.hpp"
+#include "weft/io/driver_kqueue.hpp"
 #include "weft/io/driver_uring.hpp"
 #include "weft/io/endpoint.hpp"
 #include "weft/io/fd_watch.hpp"

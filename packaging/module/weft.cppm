@@ -290,6 +290,7 @@ using weft::listen_options;
 using weft::listener;
 using weft::local_end;
 using weft::make_directory;
+using weft::make_driver_kqueue;
 using weft::make_driver_uring;
 using weft::make_io_driver;
 using weft::most_passed_numbers;

@@ -23,8 +23,10 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "weft/fiber/fiber.hpp"
+#include "weft/io/driver_kqueue.hpp"
 #include "weft/io/driver_uring.hpp"
 #include "weft/io/io_driver.hpp"
 #include "weft/io/tcp_listener.hpp"
@@ -35,7 +37,27 @@
 namespace weft::testing {
 
 inline const char* name_of(io_kind k) {
-    return k == io_kind::epoll ? "epoll" : k == io_kind::io_uring ? "io_uring" : "poll";
+    switch (k) {
+        case io_kind::epoll:
+            return "epoll";
+        case io_kind::io_uring:
+            return "io_uring";
+        case io_kind::kqueue:
+            return "kqueue";
+        default:
+            return "poll";
+    }
+}
+
+// kqueue's is among them where it is built.
+inline std::vector<io_kind> all_drivers() {
+    std::vector<io_kind> all{io_kind::epoll, io_kind::io_uring, io_kind::poll};
+    static const bool has_kqueue = [] {
+        const char* why = nullptr;
+        return make_driver_kqueue(&why) != nullptr;
+    }();
+    if (has_kqueue) all.push_back(io_kind::kqueue);
+    return all;
 }
 
 class on_each_driver : public ::testing::TestWithParam<io_kind> {
@@ -165,8 +187,6 @@ std::string next_of(Socket& s) {
 
 }  // namespace weft::testing
 
-#define INSTANTIATE_ON_DRIVERS(suite)                                                          \
-    INSTANTIATE_TEST_SUITE_P(                                                                  \
-        on, suite,                                                                             \
-        ::testing::Values(weft::io_kind::epoll, weft::io_kind::io_uring, weft::io_kind::poll), \
-        [](const auto& i) { return weft::testing::name_of(i.param); })
+#define INSTANTIATE_ON_DRIVERS(suite)                                                      \
+    INSTANTIATE_TEST_SUITE_P(on, suite, ::testing::ValuesIn(weft::testing::all_drivers()), \
+                             [](const auto& i) { return weft::testing::name_of(i.param); })

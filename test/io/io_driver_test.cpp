@@ -733,13 +733,33 @@ TEST_F(io_environment, chooses_the_driver) {
     EXPECT_STREQ(weft::make_io_driver()->name(), "epoll");
 }
 
+TEST_F(io_environment, waits_by_epoll_where_the_build_has_no_kqueue) {
+    const char* why = nullptr;
+    const bool has_kqueue = weft::make_driver_kqueue(&why) != nullptr;
+    ::setenv("WEFT_IO", "kqueue", 1);
+    testing::internal::CaptureStderr();
+    const auto d = weft::make_io_driver();
+    const std::string said = testing::internal::GetCapturedStderr();
+    expect_sound(*d);
+    if (has_kqueue) {
+        EXPECT_STREQ(d->name(), "kqueue");
+        EXPECT_EQ(said, "");
+    } else {
+        EXPECT_STREQ(d->name(), "epoll");
+        EXPECT_EQ(
+            said,
+            "weft: kqueue is refused here (built without kqueue); descriptors are waited for by "
+            "epoll\n");
+    }
+}
+
 using io_environment_death = io_environment;
 
 TEST_F(io_environment_death, with_an_unknown_driver_ends_the_program) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // there may be a thread of the library
-    ::setenv("WEFT_IO", "kqueue", 1);
+    ::setenv("WEFT_IO", "devpoll", 1);
     EXPECT_EXIT(static_cast<void>(weft::make_io_driver()), ::testing::ExitedWithCode(2),
-                "WEFT_IO is \"kqueue\"; it can be epoll, io_uring, poll, auto");
+                "WEFT_IO is \"devpoll\"; it can be epoll, io_uring, kqueue, poll, auto");
 }
 
 }  // namespace

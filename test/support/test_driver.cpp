@@ -25,6 +25,7 @@ weft::io_kind kind_asked_for() {
     if (name.empty()) return weft::io_kind::automatic;  // here: none of them
     if (name == "epoll") return weft::io_kind::epoll;
     if (name == "poll") return weft::io_kind::poll;
+    if (name == "kqueue") return weft::io_kind::kqueue;
     const char* why = "there is no such driver";
     if (name == "io_uring" && weft::make_driver_uring(&why) != nullptr)
         return weft::io_kind::io_uring;

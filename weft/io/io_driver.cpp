@@ -14,6 +14,7 @@
 #include "weft/io/detail/descriptor.hpp"
 #include "weft/io/detail/driver_epoll.hpp"
 #include "weft/io/detail/driver_poll.hpp"
+#include "weft/io/driver_kqueue.hpp"
 #include "weft/io/driver_uring.hpp"
 #include "weft/sched/detail/detached_thread.hpp"
 
@@ -46,9 +47,12 @@ io_kind kind_of_environment() noexcept {
     if (text == nullptr || *text == '\0' || std::strcmp(text, "auto") == 0) return io_kind::epoll;
     if (std::strcmp(text, "epoll") == 0) return io_kind::epoll;
     if (std::strcmp(text, "io_uring") == 0) return io_kind::io_uring;
+    if (std::strcmp(text, "kqueue") == 0) return io_kind::kqueue;
     if (std::strcmp(text, "poll") == 0) return io_kind::poll;
     detail::line line;
-    line.text("weft: WEFT_IO is \"").text(text).text("\"; it can be epoll, io_uring, poll, auto\n");
+    line.text("weft: WEFT_IO is \"")
+        .text(text)
+        .text("\"; it can be epoll, io_uring, kqueue, poll, auto\n");
     line.write(2);
     std::_Exit(2);
 }
@@ -89,6 +93,13 @@ std::unique_ptr<io_driver> make_io_driver(io_kind kind) {
         if (auto d = make_driver_uring(&why)) return d;
         static std::once_flag said;
         say_refused(said, "io_uring", why, "epoll");
+        kind = io_kind::epoll;
+    }
+    if (kind == io_kind::kqueue) {
+        const char* why = nullptr;
+        if (auto d = make_driver_kqueue(&why)) return d;
+        static std::once_flag said;
+        say_refused(said, "kqueue", why, "epoll");
         kind = io_kind::epoll;
     }
     if (kind != io_kind::poll)

@@ -11,8 +11,8 @@
 // of the library runs; that thread is started when it is first needed.
 //
 // Limits: a driver belongs to one loop or worker, and submit(), cancel() and make_room() are for
-// its thread. A system that refuses io_uring gets an epoll driver, and one that refuses that a poll
-// driver.
+// its thread. A system that refuses io_uring or kqueue gets an epoll driver, and one that refuses
+// that a poll driver.
 //
 //   weft::loop l(weft::make_io_driver(weft::io_kind::io_uring));
 //   log(weft::make_io_driver()->name());                 // that of WEFT_IO, or "epoll"
@@ -47,7 +47,7 @@ public:
     // Releases the buffers of reads: those that are borrowed outlive the driver.
     ~io_driver() override;
 
-    // "epoll", "io_uring" or "poll".
+    // "epoll", "io_uring", "kqueue" or "poll".
     virtual const char* name() const noexcept = 0;
     // Whether it is given calls, and not asked for readiness.
     bool completes() const noexcept { return completes_; }
@@ -132,16 +132,17 @@ private:
 
 // The kinds of drivers.
 enum class io_kind : std::uint8_t {
-    automatic,  // named by WEFT_IO (epoll, io_uring or poll), or else epoll
+    automatic,  // named by WEFT_IO (epoll, io_uring, kqueue or poll), or else epoll
     epoll,
     io_uring,
+    kqueue,
     poll,
 };
 
-// A driver for a loop or a worker. If the system refuses io_uring it is an epoll driver, and if it
-// refuses that, a poll driver; standard error reports that once. Throws bad_alloc, and system_error
-// if no descriptor is left, or not even eventfd is allowed. A refusal later, in a sleep or a wake,
-// is tried again or ends the program (base/detail/refusals.hpp).
+// A driver for a loop or a worker. If the system refuses io_uring or kqueue it is an epoll driver,
+// and if it refuses that, a poll driver; standard error reports that once. Throws bad_alloc, and
+// system_error if no descriptor is left, or not even eventfd is allowed. A refusal later, in a
+// sleep or a wake, is tried again or ends the program (base/detail/refusals.hpp).
 std::unique_ptr<io_driver> make_io_driver(io_kind kind = io_kind::automatic);
 
 namespace detail {

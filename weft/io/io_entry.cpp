@@ -352,7 +352,7 @@ short io_entry::wanted(std::uint32_t generation, const io_driver& by) noexcept {
         events |= POLLPRI;
         const auto& node = static_cast<const io_wait_node&>(n);
         if (!node.only_urgent) events |= POLLIN;
-        if (node.for_an_end) events |= POLLRDHUP;
+        if (node.for_an_end) events |= poll_far_end;
     }
     if (for_all ? !waiting[1].empty() : has_one_for(waiting[1], by)) events |= POLLOUT;
     return static_cast<short>(events);

@@ -266,6 +266,14 @@ private:
 };
 static_assert(WEFT_MODEL || sizeof(io_entry) <= cache_line_bytes);
 
+// The far end sends nothing any more. Where poll(2) does not report that, a kqueue does, and this
+// is a bit of our own.
+#ifdef POLLRDHUP
+constexpr unsigned poll_far_end = POLLRDHUP;
+#else
+constexpr unsigned poll_far_end = 0x2000;
+#endif
+
 // The flags of the events of poll(2); epoll's events are the same bits.
 inline std::uint64_t flags_of_poll(unsigned events) noexcept {
     std::uint64_t flags = 0;
@@ -276,7 +284,7 @@ inline std::uint64_t flags_of_poll(unsigned events) noexcept {
     // Urgent data may stop a read.
     if ((events & POLLPRI) != 0)
         flags |= io_entry::readable | io_entry::urgent | io_entry::exceptional;
-    if ((events & POLLRDHUP) != 0)
+    if ((events & poll_far_end) != 0)
         flags |= io_entry::readable | io_entry::exceptional | io_entry::far_end;
     // POLLNVAL: closed without weft; the next call reports it.
     if ((events & (POLLHUP | POLLERR | POLLNVAL)) != 0)
