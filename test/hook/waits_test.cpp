@@ -187,21 +187,21 @@ POSIX_CASE(a_barrier_lets_all_go_and_tells_one) {
 }
 
 // The compiler has declarations of its own of these, so that their names alone name several.
-int guard_acquire(__cxxabiv1::__guard& g) {
+int guard_acquire(hook::init_guard& g) {
     weft::testing::call_is_made(hook::call::__cxa_guard_acquire);
     return __cxxabiv1::__cxa_guard_acquire(&g);
 }
-void guard_release(__cxxabiv1::__guard& g) {
+void guard_release(hook::init_guard& g) {
     weft::testing::call_is_made(hook::call::__cxa_guard_release);
     __cxxabiv1::__cxa_guard_release(&g);
 }
-void guard_abort(__cxxabiv1::__guard& g) {
+void guard_abort(hook::init_guard& g) {
     weft::testing::call_is_made(hook::call::__cxa_guard_abort);
     __cxxabiv1::__cxa_guard_abort(&g);
 }
 
 POSIX_CASE(a_static_is_initialised_by_one_after_another) {
-    __cxxabiv1::__guard g{};
+    hook::init_guard g{};
     t.told("first", guard_acquire(g));
     t.beside([&] {
         t.told("second", guard_acquire(g));

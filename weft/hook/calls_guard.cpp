@@ -37,19 +37,19 @@ constexpr int guard_done = 1;
 constexpr int guard_pending = 1 << 8;
 constexpr int guard_waited_for = 1 << 16;
 
-int* guard_word(__cxxabiv1::__guard* g) noexcept { return reinterpret_cast<int*>(g); }
+int* guard_word(init_guard* g) noexcept { return reinterpret_cast<int*>(g); }
 int look_at_guard(const int* word) noexcept { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 
 // The owner's word: of the agent that initialises it; null where the guard has no room for one
 // (ARM, of 32 bits).
-std::uint32_t* guard_owner(__cxxabiv1::__guard* g) noexcept {
+std::uint32_t* guard_owner(init_guard* g) noexcept {
     if constexpr (sizeof *g < 8)
         return nullptr;
     else
         return reinterpret_cast<std::uint32_t*>(g) + 1;
 }
 // Relaxed: only the agent with that id compares the word with its own id. Never 0.
-void set_guard_owner(__cxxabiv1::__guard* g, std::uint32_t to) noexcept {
+void set_guard_owner(init_guard* g, std::uint32_t to) noexcept {
     if (std::uint32_t* const owner = guard_owner(g)) __atomic_store_n(owner, to, __ATOMIC_RELAXED);
 }
 std::uint32_t guard_number_of(const fiber_core& f) noexcept {
@@ -59,7 +59,7 @@ std::uint32_t number_of_caller() noexcept {
     if (const fiber_core* const f = fiber_here()) return guard_number_of(*f);
     return static_cast<std::uint32_t>(::gettid());
 }
-bool is_initialised_by(__cxxabiv1::__guard* g, std::uint32_t me) noexcept {
+bool is_initialised_by(init_guard* g, std::uint32_t me) noexcept {
     const std::uint32_t* const owner = guard_owner(g);
     // Relaxed: as in set_guard_owner().
     return owner != nullptr && __atomic_load_n(owner, __ATOMIC_RELAXED) == me;
@@ -85,7 +85,7 @@ struct recursive_init_error final : std::exception {
 #endif
 }
 
-void end_guard(__cxxabiv1::__guard* g, int as) noexcept {
+void end_guard(init_guard* g, int as) noexcept {
     int* const word = guard_word(g);
     set_guard_owner(g, 0);
     const int before = __atomic_exchange_n(word, as, __ATOMIC_SEQ_CST);
@@ -98,7 +98,7 @@ void end_guard(__cxxabiv1::__guard* g, int as) noexcept {
 
 }  // namespace
 
-int everywhere::__cxa_guard_acquire(__cxxabiv1::__guard* g) {
+int everywhere::__cxa_guard_acquire(init_guard* g) {
     int* const word = guard_word(g);
     std::uint32_t me = 0;
     for (;;) {
@@ -114,8 +114,7 @@ int everywhere::__cxa_guard_acquire(__cxxabiv1::__guard* g) {
                 .is_owned = true,
                 .is_owner = [](const void* word_of_guard, const fiber_core& f) noexcept {
                     auto* const one = const_cast<void*>(word_of_guard);
-                    return is_initialised_by(static_cast<__cxxabiv1::__guard*>(one),
-                                             guard_number_of(f));
+                    return is_initialised_by(static_cast<init_guard*>(one), guard_number_of(f));
                 }};
             static_cast<void>(
                 park(word, how, [=] { return (look_at_guard(word) & guard_pending) != 0; }));
@@ -127,7 +126,7 @@ int everywhere::__cxa_guard_acquire(__cxxabiv1::__guard* g) {
     }
 }
 
-void everywhere::__cxa_guard_release(__cxxabiv1::__guard* g) { end_guard(g, guard_done); }
-void everywhere::__cxa_guard_abort(__cxxabiv1::__guard* g) { end_guard(g, 0); }
+void everywhere::__cxa_guard_release(init_guard* g) { end_guard(g, guard_done); }
+void everywhere::__cxa_guard_abort(init_guard* g) { end_guard(g, 0); }
 
 }  // namespace weft::hook

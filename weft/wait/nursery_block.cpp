@@ -69,7 +69,7 @@ void nursery_block::fail(std::exception_ptr why) noexcept {
         const std::lock_guard held(l);
         if (state_ != waits) return;
         state_ = failed;
-        error_.swap(why);
+        error_ = std::move(why);
         l.push_back(*this);
         flow_->has_failed_block.store(true, std::memory_order_relaxed);  // see there
     }

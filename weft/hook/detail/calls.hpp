@@ -48,6 +48,7 @@
 
 #include <cstdarg>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cwchar>
@@ -57,6 +58,13 @@
 #include "weft/hook/detail/fiber_errno.hpp"
 
 namespace weft::hook {
+
+// The guard of a static's initialiser, as the C++ runtime's functions take it.
+#ifdef _LIBCPP_VERSION
+using init_guard = std::uint64_t;
+#else
+using init_guard = __cxxabiv1::__guard;
+#endif
 
 enum class call : unsigned {
 #define WEFT_IN_FIBER(type, name, parameters, arguments) name,
