@@ -33,6 +33,7 @@ TEST(tls, accessor_and_language_refer_to_the_same_variable) {
     EXPECT_EQ(&this_tls_test_state(), weft_tls_test_state_address());
 }
 
+#ifdef __GLIBC__  // musl has no such switch
 // A stackful coroutine by the means of the system: resumed by two threads in turn, it must see the
 // variable of the thread it runs on, though one function body holds all of its accesses.
 ucontext_t resumer, body_context;
@@ -64,5 +65,6 @@ TEST(tls, function_that_migrates_sees_each_threads_variable) {
         EXPECT_NE(seen[n], seen[n + 1]);
     }
 }
+#endif
 
 }  // namespace

@@ -22,7 +22,7 @@ using buffers = std::vector<std::span<std::byte>>;
 
 std::size_t bytes_in(const ::msghdr& m) {
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < m.msg_iovlen; ++i) bytes += m.msg_iov[i].iov_len;
+    for (std::size_t i = 0; i < std::size_t(m.msg_iovlen); ++i) bytes += m.msg_iov[i].iov_len;
     return bytes;
 }
 

@@ -102,7 +102,8 @@ extern "C" ::ssize_t splice(int from, ::loff_t* from_at, int to, ::loff_t* to_at
     if (in_splice) in_splice();
     return ::syscall(SYS_splice, from, from_at, to, to_at, bytes, flags);
 }
-extern "C" ::ssize_t sendfile(int to, int from, ::off_t* at, std::size_t bytes) noexcept {
+extern "C" ::ssize_t sendfile(int to, int from, ::off_t* at,
+                              std::size_t bytes) noexcept(noexcept(::sendfile(0, 0, nullptr, 0))) {
     if (in_sendfile) in_sendfile();
     return ::syscall(SYS_sendfile, to, from, at, bytes);
 }

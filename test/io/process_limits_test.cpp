@@ -33,7 +33,7 @@ std::string said_by(const std::string& text, const process_limits& limits) {
     return s.substr(0, all);
 }
 
-::rlimit mine(__rlimit_resource which) {
+::rlimit mine(decltype(RLIMIT_NOFILE) which) {
     ::rlimit r{};
     EXPECT_EQ(::getrlimit(which, &r), 0);
     return r;

@@ -80,7 +80,7 @@ public:
             if (count == window || bytes == most) break;
         }
         message_.msg_iov = parts_;
-        message_.msg_iovlen = count;
+        message_.msg_iovlen = static_cast<decltype(message_.msg_iovlen)>(count);
         return bytes;
     }
     ::msghdr& message() noexcept { return message_; }

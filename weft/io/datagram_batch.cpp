@@ -65,7 +65,10 @@ public:
     template <class T>
     void add(int level, int type, const T& value) noexcept {
         std::byte* const at = room_->bytes + message_->msg_controllen;
-        const ::cmsghdr head = {CMSG_LEN(sizeof value), level, type};
+        ::cmsghdr head{};  // musl names its padding
+        head.cmsg_len = static_cast<decltype(head.cmsg_len)>(CMSG_LEN(sizeof value));
+        head.cmsg_level = level;
+        head.cmsg_type = type;
         std::memset(at, 0, CMSG_SPACE(sizeof value));
         std::memcpy(at, &head, sizeof head);
         std::memcpy(at + CMSG_LEN(0), &value, sizeof value);
@@ -134,7 +137,11 @@ std::int64_t receive_into(std::span<incoming_datagram> all, int number, int flag
     const std::size_t count = std::min(all.size(), most_of_a_batch);
     for (std::size_t i = 0; i != count; ++i) {
         parts[i] = {all[i].into.data(), all[i].into.size()};
-        messages[i].msg_hdr = {all[i].from.data(), endpoint::capacity, &parts[i], 1, nullptr, 0, 0};
+        messages[i].msg_hdr = {};
+        messages[i].msg_hdr.msg_name = all[i].from.data();
+        messages[i].msg_hdr.msg_namelen = endpoint::capacity;
+        messages[i].msg_hdr.msg_iov = &parts[i];
+        messages[i].msg_hdr.msg_iovlen = 1;
         if (controls == nullptr) continue;
         messages[i].msg_hdr.msg_control = controls[i].bytes;
         messages[i].msg_hdr.msg_controllen = control_bytes;

@@ -1,6 +1,7 @@
 #include "weft/io/detail/driver_epoll.hpp"
 
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,15 @@ constexpr std::uint32_t all_but_room = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET
 int milliseconds(const ::timespec& t) noexcept {
     const std::int64_t ms = t.tv_sec * 1000 + (t.tv_nsec + 999'999) / 1'000'000;
     return static_cast<int>(std::min<std::int64_t>(ms, INT_MAX));
+}
+
+// epoll_pwait2, which musl has no function for.
+int finer_wait(int set, ::epoll_event* events, int room, const ::timespec* limit) noexcept {
+#if defined(__GLIBC__)
+    return ::epoll_pwait2(set, events, room, limit, nullptr);
+#else
+    return static_cast<int>(::syscall(SYS_epoll_pwait2, set, events, room, limit, nullptr, 0));
+#endif
 }
 
 }  // namespace
@@ -131,7 +141,7 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
 // How many events, or -errno. If the finer call is refused, the coarser one may still be allowed.
 int driver_epoll::wait_for(::epoll_event* events, int room, const ::timespec* limit) noexcept {
     if (has_pwait2_) {
-        const int n = ::epoll_pwait2(set_, events, room, limit, nullptr);
+        const int n = finer_wait(set_, events, room, limit);
         if (n >= 0) [[likely]]
             return n;
         if (errno == EINTR && !refusals_.are_doubted()) return -EINTR;

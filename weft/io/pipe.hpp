@@ -66,7 +66,7 @@ public:
         constexpr const char* why = "the buffer of a file is on a shared stack";
         if (this->request_.several) {
             const ::msghdr& m = *static_cast<const ::msghdr*>(this->request_.data);
-            for (std::size_t i = 0; i != m.msg_iovlen; ++i)
+            for (std::size_t i = 0; i != std::size_t(m.msg_iovlen); ++i)
                 refuse_on_shared_stack(m.msg_iov[i].iov_base, why);
         } else {
             refuse_on_shared_stack(this->request_.data, why);

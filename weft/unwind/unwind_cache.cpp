@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "weft/unwind/detail/module_at.hpp"
 #include "weft/unwind/detail/rule_table.hpp"
 #include "weft/unwind/detail/unwind_rules.hpp"
 
@@ -38,11 +39,7 @@ bool pin_module_of(std::uintptr_t pc) noexcept {
     if (pc > reinterpret_cast<std::uintptr_t>(__ehdr_start) &&
         pc <= reinterpret_cast<std::uintptr_t>(etext))
         return true;
-    Dl_info info;
-    void* extra = nullptr;
-    if (::dladdr1(reinterpret_cast<void*>(pc - 1), &info, &extra, RTLD_DL_LINKMAP) == 0)
-        return false;
-    const auto* module = static_cast<const link_map*>(extra);
+    const link_map* const module = module_at(pc - 1);
     if (module == nullptr) return false;
     if (module->l_name == nullptr || module->l_name[0] == '\0') return true;  // the program itself
     return ::dlopen(module->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;

@@ -8,7 +8,6 @@
 // while a true catch (...) leads to __cxa_begin_catch and a true cleanup to _Unwind_Resume. So the
 // pad is followed along all its branches until it has called one of these. Calls in between return,
 // or unwind to other pads. This is done once per return address, and only if there is a pad.
-#include <dlfcn.h>
 #include <link.h>
 #include <unwind.h>
 
@@ -16,6 +15,7 @@
 #include <cstring>
 
 #include "weft/base/platform.hpp"
+#include "weft/unwind/detail/module_at.hpp"
 #include "weft/unwind/detail/unwind_code.hpp"
 #include "weft/unwind/detail/unwind_lsda.hpp"
 
@@ -98,17 +98,12 @@ struct dynamic {
 // The function whose address a slot of the global offset table holds, or will hold once it is
 // bound.
 callee in_slot(std::uintptr_t slot) noexcept {
-    Dl_info info;
-    void* extra = nullptr;
-    const bool found =
-        ::dladdr1(reinterpret_cast<void*>(slot), &info, &extra, RTLD_DL_LINKMAP) != 0;
-    if (found && extra != nullptr) {
-        const auto& module = *static_cast<const link_map*>(extra);
-        const dynamic d(module);
+    if (const link_map* const module = module_at(slot)) {
+        const dynamic d(*module);
         for (int i = 0; i != 2 && d.symbols != nullptr && d.names != nullptr; ++i) {
             const auto* r = reinterpret_cast<const ElfW(Rela)*>(d.relocations[i]);
             for (const auto* end = r + d.bytes[i] / sizeof *r; r != end; ++r)
-                if (module.l_addr + r->r_offset == slot)
+                if (module->l_addr + r->r_offset == slot)
                     return by_name(d.names + d.symbols[ELF64_R_SYM(r->r_info)].st_name);
         }
     }

@@ -73,7 +73,7 @@ private:
 
     dns_query() noexcept;
 
-    bool over_ = false;
+    [[maybe_unused]] bool over_ = false;
     int error_ = 0;
     std::vector<ip_address> addresses_;
     std::unique_ptr<channel> channel_;
