@@ -23,18 +23,16 @@ import time
 from pathlib import Path
 
 import managers  # noqa: F401  the ways that it has
-from way import (HERE, MADE, ROOT, WAYS, WITHOUT_TESTS, Failed, Log, Skipped, build,
-                 copied, fresh, from_pypi, installed, need, parts_in, programs, run_tests, way, weft_built)
+from way import (HERE, MADE, ROOT, WAYS, WITHOUT_TESTS, Failed, Log, Skipped, build, consumer_tests,
+                 copied, fresh, from_pypi, installed, need, parts_in, programs, run_consumer, run_tests,
+                 way, weft_built)
 
 
 @way
 def find_package(log):
     """CMake's package, of an installed tree that was moved."""
     tree = installed(log, "find_package")
-    parts = parts_in(tree)
-    project = [HERE / "find_package", "find_package", f"-DCMAKE_PREFIX_PATH={tree}",
-               f"-DPROGRAMS={programs()}"]
-    run_tests(log, build(log, *project, f"-DPARTS={';'.join(parts)}"), len(parts) + 1)
+    run_consumer(log, "find_package", tree, parts_in(tree))
     refused = ["cmake", "-S", HERE / "find_package", "-B", fresh("refused"),
                f"-DCMAKE_PREFIX_PATH={tree}", f"-DPROGRAMS={programs()}"]
     log.refuses("no component soup is installed; there are base context", *refused,
@@ -53,9 +51,7 @@ def components(log):
     tree = installed(log, "components", "weft", "coroutine", "context", "stack", "unwind", "base")
     if (tree / "include/weft/wait").exists() or (tree / "include/weft/posix").exists():
         raise Failed("headers of other parts are installed")
-    project = [HERE / "find_package", "components", f"-DCMAKE_PREFIX_PATH={tree}",
-               f"-DPROGRAMS={programs()}"]
-    run_tests(log, build(log, *project, "-DPARTS=coroutine"), 1)
+    run_consumer(log, "components", tree, ["coroutine"])
     log.refuses("no component wait is installed, which io needs; there are base", "cmake", "-S",
                 HERE / "find_package", "-B", fresh("refused"), f"-DCMAKE_PREFIX_PATH={tree}", f"-DPROGRAMS={programs()}",
                 "-DPARTS=io")
@@ -78,8 +74,7 @@ def shared(log):
     foreign = [line for line in exported if "weft" not in line.lower()]
     if foreign or not any("weft::loop::" in line for line in exported):
         raise Failed(f"it exports what is not weft's: {foreign[:3]}")
-    project = [HERE / "find_package", f"-DCMAKE_PREFIX_PATH={tree}", f"-DPROGRAMS={programs()}"]
-    run_tests(log, build(log, project[0], "shared", *project[1:], "-DPARTS=shared"), 2)
+    run_consumer(log, "shared", tree, ["shared"])
     flags = log.run("pkg-config", "--cflags", "--libs", "weft-shared",
                     env={"PKG_CONFIG_PATH": str(tree / "lib/pkgconfig")}).split()
     program = MADE / "shared/by_pkg_config"
@@ -121,7 +116,7 @@ def choices(log):
 def add_subdirectory(log):
     """weft as a folder of another project."""
     run_tests(log, build(log, HERE / "subdirectory", "add_subdirectory", f"-DWEFT={ROOT}",
-                         "-DWEFT_UNITY=ON", f"-DPROGRAMS={programs()}", "-DFETCH=OFF"), 2)
+                         "-DWEFT_UNITY=ON", f"-DPROGRAMS={programs()}", "-DFETCH=OFF"), ["echo", "hook"])
     tree = fresh("subdirectory-installed")
     log.run("cmake", "--install", MADE / "add_subdirectory", "--prefix", tree)
     if (tree / "include").exists():
@@ -133,7 +128,7 @@ def fetch_content(log):
     """FetchContent, of a copy of what is committed or about to be."""
     copy = copied(log, fresh("fetch_content-source"))
     run_tests(log, build(log, HERE / "subdirectory", "fetch_content", f"-DWEFT={copy}",
-                         "-DWEFT_UNITY=ON", f"-DPROGRAMS={programs()}", "-DFETCH=ON"), 2)
+                         "-DWEFT_UNITY=ON", f"-DPROGRAMS={programs()}", "-DFETCH=ON"), ["echo", "hook"])
 
 
 @way
@@ -227,6 +222,7 @@ def deb(log):
             return log.run("env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "chroot", root,
                            *command)
 
+        parts = ("coroutine", "hook", "tls")
         before = files_in(root)
         work = root / "taken"
         shutil.copytree(HERE / "find_package", work / "find_package")
@@ -237,9 +233,9 @@ def deb(log):
         enter("g++", "-std=c++20", "-O1", "/taken/programs/echo.cpp", *flags, "-o", "/taken/echo")
         enter("/taken/echo")
         enter("cmake", "-S", "/taken/find_package", "-B", "/taken/built", "-G", "Ninja",
-              "-DPROGRAMS=/taken/programs", "-DPARTS=coroutine;hook;tls")
+              "-DPROGRAMS=/taken/programs", f"-DPARTS={';'.join(parts)}")
         enter("cmake", "--build", "/taken/built")
-        for program in ("coroutine", "hook", "tls"):
+        for program in consumer_tests(parts):
             enter(f"/taken/built/{program}")
         enter("dpkg", "-r", "libweft-dev")
         left = files_in(root) - before
@@ -265,7 +261,7 @@ def module(log):
     built = weft_built(log, "weft-module", clang, "-DWEFT_MODULE=ON", cmake=cmake)
     tree = installed(log, "module", built=built, cmake=cmake)
     run_tests(log, build(log, HERE / "module", "module", f"-DCMAKE_PREFIX_PATH={tree}", clang,
-                         f"-DPROGRAMS={programs()}", cmake=cmake), 1)
+                         f"-DPROGRAMS={programs()}", cmake=cmake), ["echo"])
     log.refuses("is not supported", cmake, "-S", ROOT, "-B", fresh("refused"), *WITHOUT_TESTS,
                 "-DWEFT_MODULE=ON", "-DCMAKE_CXX_COMPILER=g++")
 
