@@ -25,6 +25,13 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE 0upstream1)
 set(CPACK_DEBIAN_PACKAGE_NAME libweft-dev)
 set(CPACK_DEBIAN_PACKAGE_SOURCE weft)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+# It can be installed beside that of another architecture: outside of /usr/lib/<architecture> both have the
+# same files. CMake has a variable for the field from 3.31 on; before, the field follows another.
+if(CMAKE_VERSION VERSION_LESS 3.31)
+    string(APPEND CPACK_DEBIAN_PACKAGE_SECTION "\nMulti-Arch: same")
+else()
+    set(CPACK_DEBIAN_PACKAGE_MULTIARCH same)
+endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 

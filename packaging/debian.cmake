@@ -33,6 +33,14 @@ License: Expat
  ${terms}
 ")
 
+# The date of what it is made of, not of today: this file is the same for each architecture.
+if(NOT DEFINED ENV{SOURCE_DATE_EPOCH})
+    execute_process(COMMAND git -C "${source}" log -1 --format=%ct
+        OUTPUT_VARIABLE committed OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(committed)
+        set(ENV{SOURCE_DATE_EPOCH} ${committed})
+    endif()
+endif()
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 file(WRITE "${documents}/changelog.Debian"
 "${CPACK_DEBIAN_PACKAGE_SOURCE} (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium

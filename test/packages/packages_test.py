@@ -209,6 +209,15 @@ def deb(log):
         old.unlink()
     log.run("cpack", "-G", "DEB", at=built)
     package, = built.glob("libweft-dev_*.deb")
+    # Files that it shares with that of another architecture are the same, whenever it is made.
+    if log.run("dpkg-deb", "--field", package, "Multi-Arch") != "same\n":
+        raise Failed("the package is not Multi-Arch: same")
+    made = log.run("dpkg-deb", "--info", package, "md5sums")
+    time.sleep(1)
+    log.run("cpack", "-G", "DEB", at=built)
+    differ = set(made.splitlines()) ^ set(log.run("dpkg-deb", "--info", package, "md5sums").splitlines())
+    if differ:
+        raise Failed(f"made again, the package differs in {', '.join(sorted(differ))}")
     log.run("lintian", "--fail-on", "error,warning", package)
     listed = log.run("dpkg-deb", "--contents", package)
     for path in ("include/weft/weft.hpp", "lib/*/libweft_io.a", "lib/*/weft/libweft_hook.so",
