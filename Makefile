@@ -15,7 +15,7 @@ CONFIGURE_QUIETLY = @cmake >/dev/null --log-level=WARNING --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test test-clients test-packages test-ports footprint bench bench-net bench-bars soak fuzz fuzz-hooks posix-suite mutate model check \
+.PHONY: help run test test-clients test-packages test-ports footprint abi bench bench-net bench-bars soak fuzz fuzz-hooks posix-suite mutate model check \
 	claims tidy headers format format-check clean
 .NOTPARALLEL:
 
@@ -26,6 +26,7 @@ help:
 	@echo "make test-packages  take weft as others do: CMake, Meson, a package and others; WAYS=... some of them"
 	@echo "make test-ports  the tests on other processors, under qemu-user; PORT=aarch64 one of them"
 	@echo "make footprint  what a program takes with each part; writes docs/footprint.md"
+	@echo "make abi      libweft.so of two commits, compared by abidiff: FROM=<commit>, TO=<commit> or HEAD"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md. PEERS=...: a folder of checkouts"
 	@echo "              of other libraries; writes docs/seed-comparison.md too"
 	@echo "make bench-net  servers under load, an hour; writes their sections of docs/benchmarks.md; NET=options"
@@ -86,6 +87,11 @@ test-ports:
 footprint:
 	@tools/bootstrap packages
 	@python3 -B tools/footprint.py
+
+# make abi FROM=v0.2.0 TO=main; a commit is built once, and what is not committed is not in it
+abi:
+	@tools/bootstrap abi
+	@python3 -B tools/abi.py $(FROM) $(TO)
 
 # make bench PEERS=../peers: each folder of it is a checkout, found by its name; one that does not
 # build is left out. Nothing of them is fetched, and nothing written there.
