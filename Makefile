@@ -25,7 +25,7 @@ help:
 	@echo "make test-clients  unchanged client libraries in fibers, against their servers"
 	@echo "make test-packages  take weft as others do: CMake, Meson, a package and others; WAYS=... some of them"
 	@echo "make test-ports  the tests on other processors, under qemu-user; PORT=aarch64 one of them"
-	@echo "make footprint  what a program takes with each part; writes docs/footprint.md"
+	@echo "make footprint  what a program takes with each layer; writes docs/footprint.md; FOOTPRINT=options"
 	@echo "make abi      libweft.so of two commits, compared by abidiff: FROM=<commit>, TO=<commit> or HEAD"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md. PEERS=...: a folder of checkouts"
 	@echo "              of other libraries; writes docs/seed-comparison.md too"
@@ -84,9 +84,10 @@ test-ports:
 	@tools/bootstrap ports
 	@tools/ports $(if $(LAYERS),--layers "$(LAYERS)") $(PORT)
 
+# make footprint FOOTPRINT="--only 'io|sync'"; tools/footprint.py --help says what else
 footprint:
 	@tools/bootstrap packages
-	@python3 -B tools/footprint.py
+	@python3 -B tools/footprint.py $(FOOTPRINT)
 
 # make abi FROM=v0.2.0 TO=main; a commit is built once, and what is not committed is not in it
 abi:
