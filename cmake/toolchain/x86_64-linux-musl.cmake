@@ -10,7 +10,7 @@ set(CMAKE_C_COMPILER ${WEFT_ZIG} cc -target x86_64-linux-musl)
 set(CMAKE_CXX_COMPILER ${WEFT_ZIG} c++ -target x86_64-linux-musl)
 # The lengths of musl's messages have other types than glibc's, also within its macros.
 set(CMAKE_CXX_FLAGS_INIT
-    "-Wno-error=sign-compare -Wno-error=sign-conversion -Wno-error=shorten-64-to-32")
+    "-fasynchronous-unwind-tables -Wno-error=sign-compare -Wno-error=sign-conversion -Wno-error=shorten-64-to-32")
 set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/env)
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES WEFT_ZIG)
 
