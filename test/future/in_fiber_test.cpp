@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "test/future/values.hpp"
+#include "test/support/address_space.hpp"
 #include "weft/fiber/detail/fiber_core.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/fiber_local.hpp"
@@ -243,6 +244,7 @@ TEST(in_fiber, is_unwound_when_its_loop_ends) {
     std::_Exit(!called && f.error() == std::errc::not_enough_memory ? 7 : 1);
 }
 TEST(in_fiber, without_memory_for_a_fiber_fails_the_future) {
+    if (!weft::testing::address_space_can_be_limited()) GTEST_SKIP() << "memory has no limit here";
     EXPECT_EXIT(std::thread(run_without_memory).join(), ::testing::ExitedWithCode(7), "");
 }
 #endif

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "test/io/names.hpp"
+#include "test/support/address_space.hpp"
 #include "weft/base/detail/block_cache.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/fiber/detail/fiber_core.hpp"
@@ -489,6 +490,7 @@ private:
 TEST_P(a_transfer, releases_its_direction_after_a_lack_of_memory) {
     if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "it ends the program";
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "their address space has no limit";
+    if (!weft::testing::address_space_can_be_limited()) GTEST_SKIP() << "memory has no limit here";
     run([&] {
         weft::shared_stack_group group;
         connection c = connected();

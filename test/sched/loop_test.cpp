@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "test/sched/manual_driver.hpp"
+#include "test/support/address_space.hpp"
 #include "test/support/counted.hpp"
 #include "test/support/loop_thread.hpp"
 #include "test/support/nothing_spare.hpp"
@@ -1583,6 +1584,7 @@ TEST(loop_death, forked_in_its_own_turn) {
 
 TEST(loop_death, out_of_memory_for_its_ready_queue) {
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer needs its address space";
+    if (!testing::address_space_can_be_limited()) GTEST_SKIP() << "memory has no limit here";
     const auto fills_the_queue = [] {
         loop l;
         step nothing([] {});
