@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/slow.hpp"
+
 namespace {
 
 using weft::managed_status;
@@ -68,7 +70,7 @@ TEST(managed_state, lets_its_value_be_taken_once) {
 }
 
 TEST(managed_state, has_one_winner_among_threads) {
-    constexpr int rounds = 2000;
+    constexpr int rounds = weft::testing::slow ? 200 : 2000;
     for (int round = 0; round < rounds; ++round) {
         managed_state s(false);
         std::atomic<int> ready{0}, won{0}, launched{0}, dropped{0};
