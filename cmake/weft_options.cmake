@@ -2,8 +2,9 @@
 # project that has weft by add_subdirectory keeps its own, except that a sanitizer, which changes the
 # inlined switch, is passed on to all that includes weft's headers.
 
-if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES
-        "^(x86_64|AMD64|aarch64|riscv64|armv7l|i686|s390x|ppc64le)$")
+if((CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES
+        "^(x86_64|AMD64|aarch64|riscv64|armv7l|i686|s390x|ppc64le)$") OR
+        (CMAKE_SYSTEM_NAME STREQUAL "Windows" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$"))
     set(weft_default_backend asm)
 else()
     set(weft_default_backend ucontext)

@@ -10,7 +10,7 @@ namespace {
 
 TEST(assert, prints_rule_and_source_location_and_aborts) {
     EXPECT_DEATH(weft::fail("unlock by a stranger"),
-                 "^weft: unlock by a stranger \\(.*assert_test\\.cpp:[0-9]+\\)\n");
+                 "^weft: unlock by a stranger \\(.*assert_test\\.cpp:.+\\)\n");
 }
 
 TEST(assert, names_the_agent_it_is_given) {

@@ -2,12 +2,6 @@
 #include "weft/base/detail/asymmetric_fence.hpp"
 
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/membarrier.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -19,12 +13,22 @@
 
 #include "test/support/slow.hpp"
 
+#if WEFT_LINUX
+#include <linux/filter.h>
+#include <linux/membarrier.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace weft {
 namespace {
 
 static_assert(sizeof(detail::asymmetric_fence) == 1);
 static_assert(std::is_trivially_copyable_v<detail::asymmetric_fence>);
 
+#if WEFT_LINUX  // the only system with membarrier
 TEST(asymmetric_fence, is_free_where_membarrier_works) {
     EXPECT_EQ(detail::asymmetric_fence().is_free(), detail::membarrier_works());
     EXPECT_FALSE(detail::asymmetric_fence::full().is_free());
@@ -36,6 +40,8 @@ TEST(asymmetric_fence, is_free_where_membarrier_works) {
     }
 }
 
+#endif
+
 TEST(asymmetric_fence, is_the_same_in_all_threads) {
     const bool here = detail::asymmetric_fence().is_free();
     bool there = !here;
@@ -43,6 +49,7 @@ TEST(asymmetric_fence, is_the_same_in_all_threads) {
     EXPECT_EQ(there, here);
 }
 
+#if WEFT_LINUX
 // As a sandbox may: membarrier is no longer there.
 bool forbid_membarrier() {
     sock_filter filter[] = {
@@ -66,6 +73,7 @@ TEST(asymmetric_fence_death, aborts_in_heavy_when_membarrier_is_refused) {
     };
     EXPECT_DEATH(child(), "weft: asymmetric_fence: ");
 }
+#endif
 
 // Each thread sets its own word and checks the other's, in as many rounds: in no round do both read
 // the old value. Returns how often they did.

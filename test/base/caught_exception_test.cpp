@@ -31,6 +31,7 @@ TEST(caught_exception, keeps_what_was_thrown) {
     EXPECT_THROW(std::rethrow_exception(kept), int);
 }
 
+#if !WEFT_WINDOWS  // no cancellation of a thread unwinds it there
 // By a thread that is cancelled: what it keeps is never assigned.
 TEST(caught_exception, lets_a_forced_unwind_continue) {
     bool has_kept = false;
@@ -50,6 +51,7 @@ TEST(caught_exception, lets_a_forced_unwind_continue) {
     EXPECT_TRUE(went_on);
     EXPECT_FALSE(has_kept);
 }
+#endif
 
 }  // namespace
 }  // namespace weft::detail

@@ -11,6 +11,7 @@ TEST(platform, defines_every_macro_as_zero_or_one) {
     EXPECT_TRUE(yes_or_no(WEFT_CLANG));
     EXPECT_TRUE(yes_or_no(WEFT_GCC));
     EXPECT_TRUE(yes_or_no(WEFT_LINUX));
+    EXPECT_TRUE(yes_or_no(WEFT_WINDOWS));
     EXPECT_TRUE(yes_or_no(WEFT_X86_64));
     EXPECT_TRUE(yes_or_no(WEFT_AARCH64));
     EXPECT_TRUE(yes_or_no(WEFT_RISCV64));
@@ -44,7 +45,7 @@ TEST(platform, detects_at_most_one_processor) { EXPECT_LE(processors, 1); }
 TEST(platform, selects_the_asm_backend_only_where_it_is_written) {
     if (WEFT_BACKEND_UCONTEXT == 0) {
         EXPECT_EQ(processors, 1);
-        EXPECT_EQ(WEFT_LINUX, 1);
+        EXPECT_EQ(WEFT_LINUX + (WEFT_WINDOWS & WEFT_X86_64), 1);
     }
 }
 

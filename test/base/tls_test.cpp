@@ -1,9 +1,12 @@
 #include "weft/base/detail/tls.hpp"
 
 #include <gtest/gtest.h>
-#include <ucontext.h>
 
 #include <thread>
+
+#if WEFT_LINUX
+#include <ucontext.h>
+#endif
 
 struct tls_test_state {
     int value = 0;
@@ -33,7 +36,7 @@ TEST(tls, accessor_and_language_refer_to_the_same_variable) {
     EXPECT_EQ(&this_tls_test_state(), weft_tls_test_state_address());
 }
 
-#ifdef __GLIBC__  // musl has no such switch
+#ifdef __GLIBC__  // only glibc has such means here; see test/coroutine/migration_test.cpp
 // A stackful coroutine by the means of the system: resumed by two threads in turn, it must see the
 // variable of the thread it runs on, though one function body holds all of its accesses.
 ucontext_t resumer, body_context;

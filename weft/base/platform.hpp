@@ -45,6 +45,13 @@
 #define WEFT_LINUX 0
 #endif
 
+// By MinGW-w64, for x86-64.
+#if defined(_WIN32)
+#define WEFT_WINDOWS 1
+#else
+#define WEFT_WINDOWS 0
+#endif
+
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define WEFT_X86_64 1
 #else
@@ -93,6 +100,8 @@
 #if !defined(WEFT_BACKEND_UCONTEXT)
 #if WEFT_LINUX && (WEFT_X86_64 || WEFT_AARCH64 || WEFT_RISCV64 || WEFT_ARM || WEFT_I386 || \
                    WEFT_S390X || WEFT_PPC64LE)
+#define WEFT_BACKEND_UCONTEXT 0
+#elif WEFT_WINDOWS && WEFT_X86_64
 #define WEFT_BACKEND_UCONTEXT 0
 #else
 #define WEFT_BACKEND_UCONTEXT 1
@@ -151,7 +160,7 @@
 
 // What the linker must keep although nothing uses it, also where it drops what is unused.
 #if defined(__has_attribute)
-#if __has_attribute(retain)
+#if __has_attribute(retain) && !WEFT_WINDOWS  // GCC knows the word there, and ignores it
 #define WEFT_RETAINED __attribute__((used, retain))
 #endif
 #endif

@@ -32,7 +32,7 @@ bool futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected,
 // The same of a word that is not weft's.
 bool futex_wait_at(void* word, std::uint32_t expected, time_point until = never) noexcept;
 
-// How many were woken.
+// How many were woken; 0 where the system does not say.
 int futex_wake(const void* word, int most = 1) noexcept;
 
 }  // namespace weft::detail
