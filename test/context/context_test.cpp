@@ -2,14 +2,7 @@
 // hold, and a signal at any instruction finds a stack.
 #include "weft/context/context.hpp"
 
-#if __has_include(<execinfo.h>)
-#include <execinfo.h>
-#endif
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <unistd.h>
 #include <unwind.h>
 
 #include <algorithm>
@@ -21,9 +14,22 @@
 #include <exception>
 #include <string>
 
-#include "test/support/without_call.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/context/detail/annotated_context.hpp"
+
+#if WEFT_WINDOWS
+#include <windows.h>
+#else
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#endif
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "test/support/without_call.hpp"
+#endif
 
 #if WEFT_ASAN
 #include <sanitizer/asan_interface.h>
@@ -257,6 +263,7 @@ TEST(context, reports_its_saved_stack_pointer) {
     agent.run(nullptr);
 }
 
+#if !WEFT_WINDOWS  // which has no signals that come at any instruction, and no mask of them
 // The handler has no stack of its own: it runs on whichever the switch is at.
 volatile sig_atomic_t signals_seen = 0;
 
@@ -319,6 +326,7 @@ TEST(context, leaves_the_signal_mask_to_the_thread) {
     EXPECT_FALSE(agent.run(nullptr));
     EXPECT_FALSE(masks_it());
 }
+#endif
 
 #if WEFT_BACKEND_UCONTEXT
 TEST(context_death, by_ucontext_reports_a_refused_rt_sigprocmask) {
@@ -332,12 +340,18 @@ TEST(context_death, by_ucontext_reports_a_refused_rt_sigprocmask) {
 }
 #endif
 
-#if __has_include(<execinfo.h>)  // not with musl
+#if WEFT_WINDOWS
+int backtrace(void** frames, int most) {
+    return ::RtlCaptureStackBackTrace(0, static_cast<DWORD>(most), frames, nullptr);
+}
+#endif
+
+#if WEFT_WINDOWS || __has_include(<execinfo.h>)  // not with musl
 // `backtrace()` goes down to the entry and stops there.
 TEST(context, ends_a_backtrace_at_its_entry) {
     static int depth;
     static void* frames[64];
-    other_party agent([](other_party&) { depth = ::backtrace(frames, 64); });
+    other_party agent([](other_party&) { depth = backtrace(frames, 64); });
     agent.run(nullptr);
     EXPECT_GE(depth, 2) << "the caller, and the entry";
     EXPECT_LT(depth, 12);
@@ -370,7 +384,8 @@ TEST(context, ends_a_forced_unwind_at_its_entry) {
 #endif
 
 // In the registers that other ABIs have for it, a function keeps what it likes.
-#if !WEFT_BACKEND_UCONTEXT && (WEFT_X86_64 || WEFT_AARCH64 || WEFT_RISCV64 || WEFT_I386)
+#if !WEFT_BACKEND_UCONTEXT && !WEFT_WINDOWS && \
+    (WEFT_X86_64 || WEFT_AARCH64 || WEFT_RISCV64 || WEFT_I386)
 annotated_context below_the_chain;
 void* end_of_chain;
 
@@ -410,6 +425,52 @@ TEST(context, reports_the_running_context_to_thread_sanitizer) {
     EXPECT_NE(inside, agent.main.tsan.fiber);
     agent.retire();
     EXPECT_EQ(agent.tsan.fiber, nullptr) << "one that is not given back is leaked";
+}
+#endif
+
+#if WEFT_WINDOWS
+// The words of the thread's block that an agent has of its own.
+struct thread_block_words {
+    std::uintptr_t base, limit, allocation, fiber;
+
+    static thread_block_words now() {
+        const auto* const block = reinterpret_cast<const char*>(::NtCurrentTeb());
+        const auto word = [block](std::size_t at) {
+            return *reinterpret_cast<const std::uintptr_t*>(block + at);
+        };
+        return {word(0x08), word(0x10), word(0x1478), word(0x20)};
+    }
+    bool operator==(const thread_block_words&) const = default;
+};
+
+TEST(context, has_the_thread_block_say_which_stack_it_is_on) {
+    static thread_block_words seen;
+    other_party agent([](other_party& p) {
+        for (;; p.leave(nullptr)) seen = thread_block_words::now();
+    });
+    const thread_block_words before = thread_block_words::now();
+    for (int i = 0; i < 2; ++i) {
+        agent.run(nullptr);
+        EXPECT_EQ(seen.base, as_number(agent.memory + sizeof agent.memory));
+        EXPECT_EQ(seen.limit, as_number(agent.memory));
+        EXPECT_EQ(seen.allocation, as_number(agent.memory));
+        EXPECT_EQ(seen.fiber, 0u);
+        EXPECT_EQ(thread_block_words::now(), before);
+    }
+}
+
+LONG WINAPI end_by_number(EXCEPTION_POINTERS* fault) {
+    ::ExitProcess(fault->ExceptionRecord->ExceptionCode == EXCEPTION_ACCESS_VIOLATION ? 3 : 4);
+}
+
+// As one on the thread's own stack does.
+TEST(context_death, leaves_a_fault_to_the_filter_of_the_program) {
+    const auto child = [] {
+        ::SetUnhandledExceptionFilter(end_by_number);
+        other_party agent([](other_party&) { *reinterpret_cast<volatile int*>(64) = 1; });
+        agent.run(nullptr);
+    };
+    EXPECT_EXIT(child(), ::testing::ExitedWithCode(3), "");
 }
 #endif
 

@@ -40,7 +40,37 @@
 // A value that the x87 still holds is lost when eight more are pushed.
 #define DESTROY_X87 ".rept \\r\n fldz\n .endr\n .rept \\r\n fstp %st(0)\n .endr"
 
-#if WEFT_X86_64
+#if WEFT_WINDOWS
+#define KEPT_GENERAL "rbx, rbp, rsi, rdi, r12, r13, r14, r15"
+#define KEPT_FLOATING ""
+#define KEPT_VECTOR "6, 7, 8, 9, 10, 11, 12, 13, 14, 15"
+#define GIVEN_UP_GENERAL "rax, r9, r10, r11"
+#define GIVEN_UP_FLOATING "8"
+#define GIVEN_UP_VECTOR "0, 1, 2, 3, 4, 5"
+#define STORE_GENERAL "movq %\\r, at(%rcx)"
+#define LOAD_GENERAL "movq at(%rcx), %\\r"
+#define DESTROY_GENERAL "movq $-1, %\\r"
+#define STORE_FLOATING ""
+#define LOAD_FLOATING ""
+#define DESTROY_FLOATING DESTROY_X87
+#define STORE_VECTOR "movups %xmm\\r, at(%rcx)"
+#define LOAD_VECTOR "movups at(%rcx), %xmm\\r"
+#define DESTROY_VECTOR "pcmpeqd %xmm\\r, %xmm\\r"
+#define ENTER "pushq %rcx\n subq $32, %rsp"
+#define CALL "call *(%rcx)\n movq 32(%rsp), %rcx"
+#define LEAVE "addq $32, %rsp\n popq %rcx\n ret"
+#define TIB(offset, at) "movq %gs:" #offset ", %rax\n movq %rax, " #at "(%rdx)\n"
+#define ARRIVE "movq %rbp, 64(%rdx)\n" TIB(0x08, 72) TIB(0x10, 80) TIB(0x1478, 88) TIB(0x20, 96)
+#define EXPLICIT                                                                 \
+    &weft::context::bp, &weft::context::stack_base, &weft::context::stack_limit, \
+        &weft::context::stack_allocation, &weft::context::fiber_data
+#define SET_TIB(at, offset) "movq " #at "(%rdx), %rax\n movq %rax, %gs:" #offset "\n"
+#define RETURN                                                                   \
+    "xchgq %rcx, %rdx\n" SET_TIB(32, 0x08) SET_TIB(40, 0x10) SET_TIB(48, 0x1478) \
+        SET_TIB(56, 0x20) "movq 8(%rdx), %rsp\n movq 16(%rdx), %rbp\n jmpq *(%rdx)"
+#define VALUE_FLOATING "t"
+#define VALUE_VECTOR "x"
+#elif WEFT_X86_64
 #define KEPT_GENERAL "rbx, rbp, r12, r13, r14, r15"
 #define KEPT_FLOATING ""
 #define KEPT_VECTOR ""
@@ -281,12 +311,17 @@
 #if !defined(END)
 #define END ""
 #endif
+#if WEFT_WINDOWS  // whose object files have no types
+#define FUNCTION(name) ""
+#else
+#define FUNCTION(name) " .type " name ", %function\n"
+#endif
 
 // clang-format off
 asm(BEGIN
     " .set at, 0\n .set count, 0\n" FOR_EACH_KEPT(COUNT)
     " .globl weft_test_across\n"
-    " .type weft_test_across, %function\n"
+    FUNCTION("weft_test_across")
     "weft_test_across:\n " ENTER "\n"
     " .set at, 16\n" FOR_EACH_KEPT(STORE)
     " .set at, 16 + 16 * count\n" FOR_EACH_KEPT(LOAD)
@@ -296,7 +331,7 @@ asm(BEGIN
     " .set at, 16\n" FOR_EACH_KEPT(LOAD)
     " " LEAVE "\n"
     " .globl weft_test_destroyer\n"
-    " .type weft_test_destroyer, %function\n"
+    FUNCTION("weft_test_destroyer")
     "weft_test_destroyer:\n " ARRIVE "\n"
     FOR_EACH(KEPT_GENERAL, DESTROY_GENERAL) FOR_EACH(GIVEN_UP_GENERAL, DESTROY_GENERAL)
     FOR_EACH(KEPT_FLOATING, DESTROY_FLOATING) FOR_EACH(GIVEN_UP_FLOATING, DESTROY_FLOATING)
@@ -326,7 +361,7 @@ std::vector<std::string> names_in(const char* list) {
 alignas(64) std::byte stack_of_destroyer[64 * 1024];
 weft::context here;
 struct : weft::context {
-    std::array<void*, 4> seen;  // written by the assembly
+    std::array<void*, 5> seen;  // written by the assembly
 } destroyer;
 
 void switch_away() { weft::switch_to(here, destroyer, nullptr); }

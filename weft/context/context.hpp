@@ -19,6 +19,7 @@
 //   switch_i386_sysv.hpp       the same
 //   switch_s390x_elf.hpp       the same
 //   switch_ppc64le_elfv2.hpp   the same
+//   switch_x86_64_windows.hpp  the same, and the bounds of the stack, which Windows wants to know
 //   switch_ucontext.hpp        POSIX swapcontext, for other processors; it makes system calls
 //
 // Left to others: the source of stacks (stack/), the floating-point environment and the C++
@@ -40,6 +41,8 @@
 
 #if WEFT_BACKEND_UCONTEXT
 #include "weft/context/detail/switch_ucontext.hpp"
+#elif WEFT_WINDOWS && WEFT_X86_64
+#include "weft/context/detail/switch_x86_64_windows.hpp"
 #elif WEFT_X86_64
 #include "weft/context/detail/switch_x86_64_sysv.hpp"
 #elif WEFT_AARCH64

@@ -85,7 +85,11 @@ struct annotated_context : context {
     WEFT_ALWAYS_INLINE void adopt_running() noexcept { tsan.adopt_running(); }
     // Once.
     void make(void* stack_limit, void* stack_top, const entry_point& begin) noexcept {
+#if WEFT_WINDOWS
+        make_context(*this, stack_limit, stack_top, begin);
+#else
         make_context(*this, stack_top, begin);
+#endif
         asan.on_stack(stack_limit, static_cast<std::size_t>(static_cast<char*>(stack_top) -
                                                             static_cast<char*>(stack_limit)));
         tsan.make();

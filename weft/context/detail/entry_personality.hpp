@@ -14,10 +14,16 @@
 
 #include "weft/context/entry_point.hpp"
 
-extern "C" {
-__attribute__((visibility("hidden"))) extern const char weft_context_entry_catch[];
+#if WEFT_WINDOWS  // nothing is visible outside of a module unless it is exported
+#define WEFT_HIDDEN
+#else
+#define WEFT_HIDDEN __attribute__((visibility("hidden")))
+#endif
 
-__attribute__((visibility("hidden"), used)) inline void weft_context_entry_caught(
+extern "C" {
+WEFT_HIDDEN extern const char weft_context_entry_catch[];
+
+WEFT_HIDDEN __attribute__((used)) inline void weft_context_entry_caught(
     void* exception, weft::context* self, const weft::entry_point* point) noexcept {
     __cxxabiv1::__cxa_begin_catch(exception);
     point->escaped(self);
@@ -28,9 +34,8 @@ __attribute__((visibility("hidden"), used)) inline void weft_context_entry_caugh
 // Under ARM's EHABI a personality routine also moves the walk to the next frame, which is how this
 // one says that there is none: no table has a row for an address of zero. The stop
 // function of a forced unwind is then called for the end of the stack, as under DWARF.
-__attribute__((visibility("hidden"), used)) inline _Unwind_Reason_Code
-weft_context_entry_personality(_Unwind_State state, _Unwind_Exception* exception,
-                               _Unwind_Context* frame) {
+WEFT_HIDDEN __attribute__((used)) inline _Unwind_Reason_Code weft_context_entry_personality(
+    _Unwind_State state, _Unwind_Exception* exception, _Unwind_Context* frame) {
     constexpr int sp = 13, pc = 15;
     if ((state & _US_FORCE_UNWIND) != 0) {
         _Unwind_SetGR(frame, pc, 0);
@@ -45,9 +50,9 @@ weft_context_entry_personality(_Unwind_State state, _Unwind_Exception* exception
     return _URC_INSTALL_CONTEXT;
 }
 #else
-__attribute__((visibility("hidden"), used)) inline _Unwind_Reason_Code
-weft_context_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Class,
-                               _Unwind_Exception* exception, _Unwind_Context* frame) {
+WEFT_HIDDEN __attribute__((used)) inline _Unwind_Reason_Code weft_context_entry_personality(
+    int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception* exception,
+    _Unwind_Context* frame) {
     if ((actions & _UA_FORCE_UNWIND) != 0) return _URC_CONTINUE_UNWIND;
     if ((actions & _UA_SEARCH_PHASE) != 0) return _URC_HANDLER_FOUND;
     _Unwind_SetGR(frame, __builtin_eh_return_data_regno(0),
@@ -57,4 +62,6 @@ weft_context_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Cl
 }
 #endif
 }
+
+#undef WEFT_HIDDEN
 #endif
