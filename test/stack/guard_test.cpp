@@ -41,6 +41,7 @@ TEST_F(guard_death, by_marker_faults_after_its_memory_was_discarded) {
     EXPECT_DEATH(touch(page.begin), "");
 }
 
+#if WEFT_LINUX  // the only system with markers, and with a limit of mappings
 TEST_F(guard, by_marker_is_used_only_if_a_test_marker_faults) {
     EXPECT_EQ(a_marker_faults(system_memory), markers_work());
     static int unmapped;
@@ -55,6 +56,7 @@ TEST_F(guard, by_marker_is_used_only_if_a_test_marker_faults) {
     emulated.map = [](std::size_t) noexcept -> std::byte* { return nullptr; };
     EXPECT_FALSE(a_marker_faults(emulated));
 }
+#endif
 
 TEST_F(guard_death, by_protection_faults) {
     test::failing_memory memory;
@@ -87,6 +89,7 @@ TEST_F(guard, refused_by_the_system_is_none_and_not_counted) {
     touch(page.begin);  // and the page is as it was
 }
 
+#if WEFT_LINUX
 TEST_F(guard, stops_adding_protections_at_its_budget) {
     EXPECT_GT(protection_budget(), 0u);
     test::failing_memory memory;
@@ -108,6 +111,7 @@ TEST_F(guard, budget_is_at_most_half_of_the_systems_mapping_limit) {
     EXPECT_EQ(mapping_limit(file.c_str()), 65530u) << "the kernel's default";
     EXPECT_EQ(protection_budget(), mapping_limit() / 4) << "each guard takes two";
 }
+#endif
 
 TEST_F(guard, by_canary_detects_a_changed_byte_below_the_limit) {
     std::byte* limit = page.begin + page.bytes;

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstdio>
@@ -13,6 +11,16 @@
 
 #include "weft/stack/detail/os_memory.hpp"
 #include "weft/stack/stack.hpp"
+
+#if WEFT_WINDOWS
+#define PSAPI_VERSION 2  // in kernel32
+#include <windows.h>
+// after it
+#include <psapi.h>
+#else
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 namespace weft::test {
 
@@ -106,6 +114,26 @@ private:
     long allocated_ = 0;
 };
 
+#if WEFT_WINDOWS
+inline std::size_t resident_pages(const std::byte* begin, const std::byte* end) {
+    const std::size_t page = detail::page_bytes();
+    std::size_t count = 0;
+    for (auto p = reinterpret_cast<std::size_t>(begin) / page * page;
+         p < reinterpret_cast<std::size_t>(end); p += page) {
+        PSAPI_WORKING_SET_EX_INFORMATION at = {};
+        at.VirtualAddress = reinterpret_cast<void*>(p);
+        if (::QueryWorkingSetEx(::GetCurrentProcess(), &at, sizeof at) != 0)
+            count += at.VirtualAttributes.Valid;
+    }
+    return count;
+}
+
+inline std::size_t rss_bytes() {
+    PROCESS_MEMORY_COUNTERS counters = {};
+    ::GetProcessMemoryInfo(::GetCurrentProcess(), &counters, sizeof counters);
+    return counters.WorkingSetSize;
+}
+#else
 inline std::size_t resident_pages(const std::byte* begin, const std::byte* end) {
     const std::size_t page = detail::page_bytes();
     const auto from = reinterpret_cast<std::size_t>(begin) / page * page;
@@ -116,8 +144,6 @@ inline std::size_t resident_pages(const std::byte* begin, const std::byte* end) 
     for (const unsigned char c : there) count += c & 1u;
     return count;
 }
-
-inline std::size_t resident_pages(stack s) { return resident_pages(s.limit, s.top); }
 
 // The process's resident set, /proc/self/statm.
 inline std::size_t rss_bytes() {
@@ -138,6 +164,10 @@ inline std::size_t mapping_lines() {
     std::fclose(f);
     return lines;
 }
+
+#endif
+
+inline std::size_t resident_pages(stack s) { return resident_pages(s.limit, s.top); }
 
 // Uses the topmost `bytes` of a stack as a coroutine would.
 inline void use(stack s, std::size_t bytes = 64) {

@@ -1,12 +1,15 @@
 #include "weft/stack/detail/os_memory.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "test/stack/memory_probe.hpp"
+
+#if WEFT_LINUX
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace weft::detail {
 namespace {
@@ -19,8 +22,18 @@ struct mapping {
     std::byte* page(std::size_t i) const { return range.begin + i * page_bytes(); }
 };
 
+std::size_t page_bytes_of_system() {
+#if WEFT_WINDOWS
+    SYSTEM_INFO of;
+    ::GetSystemInfo(&of);
+    return of.dwPageSize;
+#else
+    return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+#endif
+}
+
 TEST(os_memory, reports_the_page_size) {
-    EXPECT_EQ(page_bytes(), static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+    EXPECT_EQ(page_bytes(), page_bytes_of_system());
     EXPECT_EQ(round_to_page(1), page_bytes());
     EXPECT_EQ(round_to_page(page_bytes()), page_bytes());
     EXPECT_EQ(round_to_page(0), 0u);
@@ -43,8 +56,10 @@ TEST(os_memory, discards_only_the_whole_pages_of_a_range) {
     for (std::size_t i = 0; i < 4; ++i) *m.page(i) = std::byte{7};
     EXPECT_EQ(discard_pages(m.page(0) + 1, m.page(3) + 1), 2 * page_bytes());
     EXPECT_EQ(*m.page(0), std::byte{7});
-    EXPECT_EQ(*m.page(1), std::byte{0});
-    EXPECT_EQ(*m.page(2), std::byte{0});
+    if (!WEFT_WINDOWS) {  // where what is discarded may also be as it was
+        EXPECT_EQ(*m.page(1), std::byte{0});
+        EXPECT_EQ(*m.page(2), std::byte{0});
+    }
     EXPECT_EQ(*m.page(3), std::byte{7});
 }
 
@@ -56,6 +71,7 @@ TEST(os_memory, discards_nothing_without_a_whole_page) {
     EXPECT_EQ(*m.page(0), std::byte{7});
 }
 
+#if WEFT_LINUX  // the only system with such a call
 // process_madvise on oneself, Linux 6.15.
 bool kernel_advises_many(const memory_range& r) {
     return ::syscall(440, -10000, &r, 1, static_cast<int>(advice::drop), 0u) >= 0;
@@ -72,6 +88,8 @@ TEST(os_memory, advises_several_ranges_in_one_call) {
                                   std::byte{0}, std::byte{7}, std::byte{0}};
     for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(*m.page(i), expected[i]) << i;
 }
+
+#endif
 
 TEST(os_memory, counts_only_advised_ranges) {
     mapping m(2);
