@@ -431,17 +431,34 @@ TEST(context, reports_the_running_context_to_thread_sanitizer) {
 #if WEFT_WINDOWS
 // The words of the thread's block that an agent has of its own.
 struct thread_block_words {
-    std::uintptr_t base, limit, allocation, fiber;
+    std::uintptr_t handlers, base, limit, allocation, fiber;
 
     static thread_block_words now() {
         const auto* const block = reinterpret_cast<const char*>(::NtCurrentTeb());
         const auto word = [block](std::size_t at) {
             return *reinterpret_cast<const std::uintptr_t*>(block + at);
         };
-        return {word(0x08), word(0x10), word(0x1478), word(0x20)};
+        return {word(0x00), word(0x08), word(0x10), word(0x1478), word(0x20)};
     }
     bool operator==(const thread_block_words&) const = default;
 };
+
+// On a stack above the thread's own, as it mostly is.
+TEST(context, throws_and_catches_on_a_stack_above_that_of_the_thread) {
+    alignas(other_party) static std::byte place[sizeof(other_party)];
+    auto& agent = *new (place) other_party([](other_party& p) {
+        try {
+            throw 7;
+        } catch (int n) {
+            p.leave(as_word(static_cast<std::uintptr_t>(n)));
+        }
+    });
+    const std::byte here{};
+    EXPECT_GT(&place[0], &here);
+    EXPECT_EQ(agent.run(nullptr), as_word(7));
+    agent.run(nullptr);
+    agent.~other_party();
+}
 
 TEST(context, has_the_thread_block_say_which_stack_it_is_on) {
     static thread_block_words seen;

@@ -60,14 +60,16 @@
 #define CALL "call *(%rcx)\n movq 32(%rsp), %rcx"
 #define LEAVE "addq $32, %rsp\n popq %rcx\n ret"
 #define TIB(offset, at) "movq %gs:" #offset ", %rax\n movq %rax, " #at "(%rdx)\n"
-#define ARRIVE "movq %rbp, 64(%rdx)\n" TIB(0x08, 72) TIB(0x10, 80) TIB(0x1478, 88) TIB(0x20, 96)
-#define EXPLICIT                                                                 \
-    &weft::context::bp, &weft::context::stack_base, &weft::context::stack_limit, \
-        &weft::context::stack_allocation, &weft::context::fiber_data
+#define ARRIVE                                                                         \
+    "movq %rbp, 72(%rdx)\n" TIB(0x00, 80) TIB(0x08, 88) TIB(0x10, 96) TIB(0x1478, 104) \
+        TIB(0x20, 112)
+#define EXPLICIT                                                                \
+    &weft::context::bp, &weft::context::tib_handlers, &weft::context::tib_base, \
+        &weft::context::tib_limit, &weft::context::tib_allocation, &weft::context::tib_fiber
 #define SET_TIB(at, offset) "movq " #at "(%rdx), %rax\n movq %rax, %gs:" #offset "\n"
-#define RETURN                                                                   \
-    "xchgq %rcx, %rdx\n" SET_TIB(32, 0x08) SET_TIB(40, 0x10) SET_TIB(48, 0x1478) \
-        SET_TIB(56, 0x20) "movq 8(%rdx), %rsp\n movq 16(%rdx), %rbp\n jmpq *(%rdx)"
+#define RETURN                                                                                     \
+    "xchgq %rcx, %rdx\n" SET_TIB(32, 0x00) SET_TIB(40, 0x08) SET_TIB(48, 0x10) SET_TIB(56, 0x1478) \
+        SET_TIB(64, 0x20) "movq 8(%rdx), %rsp\n movq 16(%rdx), %rbp\n jmpq *(%rdx)"
 #define VALUE_FLOATING "t"
 #define VALUE_VECTOR "x"
 #elif WEFT_X86_64
@@ -361,7 +363,7 @@ std::vector<std::string> names_in(const char* list) {
 alignas(64) std::byte stack_of_destroyer[64 * 1024];
 weft::context here;
 struct : weft::context {
-    std::array<void*, 5> seen;  // written by the assembly
+    std::array<void*, 6> seen;  // written by the assembly
 } destroyer;
 
 void switch_away() { weft::switch_to(here, destroyer, nullptr); }

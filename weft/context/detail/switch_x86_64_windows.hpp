@@ -10,14 +10,16 @@
 //        +24 +------------+                 +24 +------------+
 //            | bx  = %rbx |  where a clobber    | bx         |  restored by the agent itself,
 //        +32 +------------+  is refused     +32 +------------+  at its own 1:
-//            | base       | <-- TIB +0x08       | base       | --> TIB +0x08
+//            | handlers   | <-- TIB +0x00       | handlers   | --> TIB +0x00
 //        +40 +------------+                 +40 +------------+
-//            | limit      | <-- TIB +0x10       | limit      | --> TIB +0x10
+//            | base       | <-- TIB +0x08       | base       | --> TIB +0x08
 //        +48 +------------+                 +48 +------------+
-//            | allocation | <-- TIB +0x1478     | allocation | --> TIB +0x1478
+//            | limit      | <-- TIB +0x10       | limit      | --> TIB +0x10
 //        +56 +------------+                 +56 +------------+
-//            | fiber      | <-- TIB +0x20       | fiber      | --> TIB +0x20
+//            | allocation | <-- TIB +0x1478     | allocation | --> TIB +0x1478
 //        +64 +------------+                 +64 +------------+
+//            | fiber      | <-- TIB +0x20       | fiber      | --> TIB +0x20
+//        +72 +------------+                 +72 +------------+
 //
 //     in:  %rcx = from, %rdx = to, %r8 = word
 //     out: the same three registers, as the other agent's switch loaded them: the context that
@@ -37,12 +39,14 @@
 // are stored anew whenever it leaves. What the fibers of Windows have is another word of it; an
 // agent that has become one stays one, and no other agent is.
 //
-// The two words at +0x08 and +0x10 are moved at once, by a register that is clobbered anyway.
+// The list of handlers is not of this processor; but Wine's own libraries have theirs in it, in
+// frames of the stack, and ask each that is below the frame of an exception, whatever stack it is
+// on. That word and the next are moved at once, by a register that is clobbered anyway.
 //
-// Limits: as on x86-64 elsewhere, shadow stacks are not switched. The list of handlers at %gs:0 is
-// not of this processor, but of Wine's own libraries, which take what they put there off before
-// they return.
+// Limits: as on x86-64 elsewhere, shadow stacks are not switched.
 #pragma once
+
+#include <cstdint>
 
 #include "weft/base/platform.hpp"
 #include "weft/context/entry_point.hpp"
@@ -54,10 +58,11 @@ struct context {
     void* sp;
     void* bp;
     void* bx;
-    void* stack_base;
-    void* stack_limit;
-    void* stack_allocation;
-    void* fiber_data;
+    void* tib_handlers;
+    void* tib_base;
+    void* tib_limit;
+    void* tib_allocation;
+    void* tib_fiber;
 
     // The canonical frame address of `enter`, the last frame of the context's owner: a forced
     // unwind must stop there. Above it are the room for the four arguments of `enter`, which the
@@ -65,7 +70,7 @@ struct context {
     void* outermost(void* stack_top) const noexcept { return static_cast<char*>(stack_top) - 48; }
     void* stack_pointer() const noexcept { return sp; }
 };
-static_assert(sizeof(context) == 64, "the offsets in the assembly below are those of this struct");
+static_assert(sizeof(context) == 72, "the offsets in the assembly below are those of this struct");
 
 #if WEFT_CLANG
 #define WEFT_SAVE_BX "movq %%rbx, 24(%%rcx)\n\t"
@@ -97,10 +102,12 @@ static_assert(sizeof(context) == 64, "the offsets in the assembly below are thos
 // What the thread's information block is to say once the other agent runs.
 #define WEFT_LOAD_TIB              \
     "movups 32(%%rdx), %%xmm0\n\t" \
-    "movups %%xmm0, 8(%%r9)\n\t"   \
+    "movups %%xmm0, 0(%%r9)\n\t"   \
     "movq 48(%%rdx), %%rax\n\t"    \
-    "movq %%rax, 0x1478(%%r9)\n\t" \
+    "movq %%rax, 0x10(%%r9)\n\t"   \
     "movq 56(%%rdx), %%rax\n\t"    \
+    "movq %%rax, 0x1478(%%r9)\n\t" \
+    "movq 64(%%rdx), %%rax\n\t"    \
     "movq %%rax, 0x20(%%r9)\n\t"
 
 WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noexcept {
@@ -113,12 +120,14 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
         "movq %%rax, 0(%%rcx)\n\t"
         "movq %%rsp, 8(%%rcx)\n\t"
         "movq %%rbp, 16(%%rcx)\n\t" WEFT_SAVE_BX
-        "movups 8(%%r9), %%xmm0\n\t"
+        "movups 0(%%r9), %%xmm0\n\t"
         "movups %%xmm0, 32(%%rcx)\n\t"
-        "movq 0x1478(%%r9), %%rax\n\t"
+        "movq 0x10(%%r9), %%rax\n\t"
         "movq %%rax, 48(%%rcx)\n\t"
+        "movq 0x1478(%%r9), %%rax\n\t"
+        "movq %%rax, 56(%%rcx)\n\t"
         "movq 0x20(%%r9), %%rax\n\t"
-        "movq %%rax, 56(%%rcx)\n\t" WEFT_LOAD_TIB
+        "movq %%rax, 64(%%rcx)\n\t" WEFT_LOAD_TIB
         "movq 8(%%rdx), %%rsp\n\t"
         "movq 16(%%rdx), %%rbp\n\t"
         "jmpq *0(%%rdx)\n"
@@ -164,10 +173,11 @@ inline void make_context(context& c, void* stack_limit, void* stack_top,
     c.sp = c.outermost(stack_top);
     c.bp = nullptr;
     c.bx = const_cast<entry_point*>(&point);
-    c.stack_base = stack_top;
-    c.stack_limit = stack_limit;
-    c.stack_allocation = stack_limit;
-    c.fiber_data = nullptr;
+    c.tib_handlers = reinterpret_cast<void*>(~std::uintptr_t{0});  // the end of the list
+    c.tib_base = stack_top;
+    c.tib_limit = stack_limit;
+    c.tib_allocation = stack_limit;
+    c.tib_fiber = nullptr;
 }
 inline void make_context(context& c, void* stack_top, const entry_point& point) noexcept {
     make_context(c, nullptr, stack_top, point);
