@@ -1,8 +1,6 @@
 #include "weft/queue/detail/ring.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -11,6 +9,11 @@
 #include <memory>
 #include <new>
 #include <string>
+
+#if WEFT_LINUX
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 namespace {
 
@@ -112,6 +115,7 @@ TEST(ring, releases_its_blocks) {
     EXPECT_EQ(weft::detail::block_cache::stats().used_bytes, before);
 }
 
+#if WEFT_LINUX  // elsewhere test/base/pages_test.cpp has to do
 TEST(ring, returns_the_pages_of_a_large_buffer_to_the_system) {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     void* at;
@@ -125,6 +129,7 @@ TEST(ring, returns_the_pages_of_a_large_buffer_to_the_system) {
     EXPECT_EQ(::mincore(at, page, &is_resident), -1);
     EXPECT_EQ(errno, ENOMEM);
 }
+#endif
 
 TEST(ring, keeps_the_capacity_a_repeated_burst_needs) {
     ring<int> r;
