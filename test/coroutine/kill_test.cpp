@@ -398,8 +398,8 @@ TEST(kill_death, through_a_noexcept_function_aborts_before_any_destructor) {
         c.kill();
     };
     EXPECT_DEATH(die(),
-                 "^weft: kill of a coroutine is refused: .*coroutine [0-9]+ \"fenced\" "
-                 "\\([^ ]*kill_test.cpp:[0-9]+\\)\n");
+                 "^weft: kill of a coroutine is refused: .*coroutine .+ \"fenced\" "
+                 "\\(.*kill_test.cpp:.+\\)\n");
 }
 
 TEST(kill_death, on_destruction_terminates_when_a_swallowing_body_throws) {

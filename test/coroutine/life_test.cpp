@@ -3,7 +3,6 @@
 #include "weft/coroutine/detail/life.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <new>
 #include <tuple>
@@ -261,7 +260,7 @@ TEST(private_data, is_destroyed_by_reset) {
 // The frames above and below the alloca are not part of `depth`: under a page, but for what
 // the dynamic linker and sanitizers put there at first calls, which the dry run takes.
 TEST(coroutine_stack, reports_its_high_water_mark_to_one_page) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t page = detail::page_bytes();
     auto measure = [](std::size_t depth) {
         mapped_stack stacks(256 * 1024);
         coroutine<> c(

@@ -163,7 +163,7 @@ struct body_block : typed_control<Signature> {
 };
 
 static_assert(WEFT_MODEL || WEFT_BACKEND_UCONTEXT || WEFT_ASAN || WEFT_TSAN || !WEFT_X86_64 ||
-              sizeof(body_block<void (*)(), void()>) == 2 * cache_line_bytes);
+              WEFT_WINDOWS || sizeof(body_block<void (*)(), void()>) == 2 * cache_line_bytes);
 
 // Aborts unless the running coroutine has this signature.
 template <class Signature>
