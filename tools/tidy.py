@@ -50,7 +50,7 @@ import module_names
 # Backends: all define the same, and context.hpp includes that of the build.
 NOT_TOGETHER = {f"weft/context/detail/switch_{name}.hpp"
                 for name in ("x86_64_sysv", "aarch64_aapcs", "riscv64_lp64", "arm_aapcs", "i386_sysv",
-                             "s390x_elf", "ppc64le_elfv2", "ucontext")}
+                             "s390x_elf", "ppc64le_elfv2", "x86_64_windows", "ucontext")}
 
 # Headers without a test of their own, and the reason.
 TESTED_ELSEWHERE = {
@@ -116,6 +116,7 @@ TESTED_ELSEWHERE = {
     "weft/context/detail/switch_riscv64_lp64.hpp": "context_test is its test in `make test-ports`",
     "weft/context/detail/switch_arm_aapcs.hpp": "context_test is its test in `make test-ports`",
     "weft/context/detail/switch_i386_sysv.hpp": "context_test is its test in `make test-ports`",
+    "weft/context/detail/switch_x86_64_windows.hpp": "context_test is its test in `make test-ports`",
     "weft/context/detail/switch_s390x_elf.hpp": "context_test is its test in `make test-ports`",
     "weft/context/detail/switch_ppc64le_elfv2.hpp": "context_test is its test in `make test-ports`",
     "weft/context/detail/switch_ucontext.hpp": "context_test is its test in the presets with ucontext",
@@ -216,6 +217,7 @@ OUTSIDE_DETAIL = {
     "weft/context/detail/switch_riscv64_lp64.hpp": "a backend: it defines what context.hpp declares",
     "weft/context/detail/switch_arm_aapcs.hpp": "a backend: it defines what context.hpp declares",
     "weft/context/detail/switch_i386_sysv.hpp": "a backend: it defines what context.hpp declares",
+    "weft/context/detail/switch_x86_64_windows.hpp": "a backend: it defines what context.hpp declares",
     "weft/context/detail/switch_s390x_elf.hpp": "a backend: it defines what context.hpp declares",
     "weft/context/detail/switch_ppc64le_elfv2.hpp": "a backend: it defines what context.hpp declares",
     "weft/context/detail/switch_ucontext.hpp": "a backend: it defines what context.hpp declares",

@@ -1,6 +1,8 @@
 // The futex of Windows: a wait on an address, which is a process's own. A waker learns nothing of
 // how many it has woken, and a wake of several is one of all: those that were not meant check
 // again.
+//
+// Model: none, as for the header, test/model has its own in its place.
 #include "weft/base/platform.hpp"
 
 #if WEFT_WINDOWS
