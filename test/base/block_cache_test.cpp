@@ -213,7 +213,8 @@ TEST(block_cache, never_gives_one_block_to_two_threads) {
             std::uint64_t seed = static_cast<std::uint64_t>(t) * 77 + 1;
             for (int n = 0; n < rounds; ++n) {
                 seed = seed * 6364136223846793005u + 1442695040888963407u;
-                const std::size_t slot = seed >> 60, bytes = 8 + (seed >> 33) % 1200;
+                const auto slot = static_cast<std::size_t>(seed >> 60);
+                const auto bytes = static_cast<std::size_t>(8 + (seed >> 33) % 1200);
                 auto* p = static_cast<std::uint64_t*>(block_cache::acquire(bytes));
                 *p = reinterpret_cast<std::uintptr_t>(p);
                 std::pair<std::uint64_t*, std::size_t> old{p, bytes};

@@ -215,7 +215,7 @@ TEST(list, matches_a_deque_under_random_operations) {
     std::uint64_t seed = 7;
     for (int n = 0; n < 20'000; ++n) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        numbered& x = all[(seed >> 33) % all.size()];
+        numbered& x = all[static_cast<std::size_t>(seed >> 33) % all.size()];
         if (x.is_linked()) {
             l.remove(x);
             std::erase(model, &x);

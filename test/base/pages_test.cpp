@@ -98,7 +98,7 @@ std::size_t mapped_pages() {
     const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     EXPECT_GT(::read(fd, text, sizeof text - 1), 0);
     ::close(fd);
-    return std::strtoull(text, nullptr, 10);
+    return std::strtoul(text, nullptr, 10);
 }
 
 // So many and so large that the gaps of the process cannot hold them, and the mappings between them

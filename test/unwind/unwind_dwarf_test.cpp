@@ -33,6 +33,9 @@ TEST(dwarf_cursor, adds_the_base_to_an_encoded_pointer) {
     unsigned char bytes[4];
     const std::int32_t minus_six = -6;
     std::memcpy(bytes, &minus_six, 4);
+    unsigned char two_bytes[2];
+    const std::int16_t short_minus_six = -6;
+    std::memcpy(two_bytes, &short_minus_six, 2);
     dwarf_bases bases;
     bases.text = 1'000;
     bases.data = 2'000;
@@ -46,9 +49,9 @@ TEST(dwarf_cursor, adds_the_base_to_an_encoded_pointer) {
     EXPECT_EQ(at(0x2b), 994u);
     EXPECT_EQ(at(0x3b), 1'994u);
     EXPECT_EQ(at(0x4b), 2'994u);
-    EXPECT_EQ(at(0x0a), static_cast<std::uintptr_t>(-6));
-    EXPECT_EQ(at(0x02), 0xfffau);
     EXPECT_EQ(at(0x03), 0xfffffffau);
+    EXPECT_EQ(dwarf_cursor(two_bytes).pointer(0x0a, bases, known), static_cast<std::uintptr_t>(-6));
+    EXPECT_EQ(dwarf_cursor(two_bytes).pointer(0x02, bases, known), 0xfffau);
     EXPECT_TRUE(known);
 }
 
