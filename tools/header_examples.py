@@ -40,6 +40,7 @@ NEEDS = {
     "weft/io/borrowed_buffer.hpp": ("weft/io/tcp_stream.hpp", "what is read"),
     "weft/io/buffer_list.hpp": ("weft/io/tcp_stream.hpp", "what is written"),
     "weft/io/datagram_batch.hpp": ("weft/io/udp_socket.hpp", "what receives"),
+    "weft/io/driver_kqueue.hpp": ("weft/sched/loop.hpp", "what has the driver"),
     "weft/io/driver_uring.hpp": ("weft/sched/loop.hpp", "what has the driver"),
     "weft/io/io_driver.hpp": ("weft/sched/loop.hpp", "what has the driver"),
     "weft/io/listener.hpp": ("weft/io/tcp_listener.hpp", "a listener that can be opened"),
