@@ -85,6 +85,7 @@ TESTED_ELSEWHERE = {
     "weft/io/detail/driver_poll.hpp": "io_driver_test has the contract for each driver",
     "weft/io/driver_uring.hpp": "io_driver_test has the contract for each driver",
     "weft/io/driver_kqueue.hpp": "io_driver_test, with libkqueue the contract for each driver",
+    "weft/io/detail/readiness_wait.hpp": "io_driver_test, of the drivers that wait so",
     "weft/io/datagram.hpp": "udp_socket_test, with each driver",
     "weft/io/detail/connect.hpp": "tcp_stream_test and unix_stream_test, with each driver",
     "weft/io/peer_credentials.hpp": "unix_seqpacket_test: of a pair and of a connection",

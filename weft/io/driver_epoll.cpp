@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 #include <cstdint>
 
 #include "weft/base/detail/system_error.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/io/detail/descriptor.hpp"
+#include "weft/io/detail/readiness_wait.hpp"
 
 namespace weft::detail {
 
@@ -83,18 +83,8 @@ void driver_epoll::deregister(io_entry& entry, std::uint32_t, bool stays_open) n
 }
 
 bool driver_epoll::wait(time_point until) noexcept {
-    bool slept_well;
-    do {
-        ::timespec limit{};
-        const bool asleep = wake_.begin_sleep();
-        if (asleep && until != never) {
-            const duration left = time_left(steady_now(), until);
-            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-            limit.tv_sec = seconds.count();
-            limit.tv_nsec = (left - seconds).count();
-        }
-        slept_well = collect(asleep && until == never ? nullptr : &limit);
-    } while (!slept_well);
+    collect_until(until, wake_,
+                  [this](const ::timespec* limit) noexcept { return collect(limit); });
     return true;
 }
 
@@ -114,27 +104,14 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
         refusals_.none();
     else
         refusals_.met("epoll_wait", -n);
-    // With many descriptors, the entries and waiters are no longer in the caches, and claiming a
-    // waiter stalls everything behind it. So all entries are prefetched first, and then the
-    // waiters.
-    struct {
-        io_entry* entry;
-        std::uint32_t generation;
-        std::uint64_t flags;
-    } ready[most_events];
-    int count = 0;
+    event_batch<most_events> ready;
     for (int i = 0; i < n; ++i) {
         const std::uint64_t key = events[i].data.u64;
         if (key == of_wake_fd) continue;
-        io_entry* const e = find_entry(static_cast<int>(key & 0xffff'ffff));
-        if (e == nullptr) continue;
-        prefetch(e);
-        ready[count++] = {e, static_cast<std::uint32_t>(key >> 32),
-                          flags_of_poll(events[i].events)};
+        ready.add(static_cast<int>(key & 0xffff'ffff), static_cast<std::uint32_t>(key >> 32),
+                  flags_of_poll(events[i].events));
     }
-    for (int i = 0; i < count; ++i) ready[i].entry->fetch_waiting(ready[i].flags);
-    for (int i = 0; i < count; ++i)
-        ready[i].entry->notify(ready[i].generation, ready[i].flags, this);
+    ready.deliver(this);
     return n > 0 || (n == 0 && !doubted) || woken;
 }
 

@@ -25,7 +25,6 @@ std::unique_ptr<io_driver> make_driver_kqueue(const char** why) {
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <system_error>
@@ -33,6 +32,7 @@ std::unique_ptr<io_driver> make_driver_kqueue(const char** why) {
 #include "weft/base/detail/refusals.hpp"
 #include "weft/base/detail/system_error.hpp"
 #include "weft/io/detail/descriptor.hpp"
+#include "weft/io/detail/readiness_wait.hpp"
 #include "weft/io/detail/wakeup_fd.hpp"
 
 namespace weft {
@@ -170,18 +170,8 @@ void driver_kqueue::deregister(io_entry& entry, std::uint32_t, bool stays_open) 
 }
 
 bool driver_kqueue::wait(time_point until) noexcept {
-    bool slept_well;
-    do {
-        ::timespec limit{};
-        const bool asleep = wake_.begin_sleep();
-        if (asleep && until != never) {
-            const duration left = time_left(steady_now(), until);
-            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-            limit.tv_sec = seconds.count();
-            limit.tv_nsec = (left - seconds).count();
-        }
-        slept_well = collect(asleep && until == never ? nullptr : &limit);
-    } while (!slept_well);
+    detail::collect_until(until, wake_,
+                          [this](const ::timespec* limit) noexcept { return collect(limit); });
     return true;
 }
 
@@ -216,26 +206,16 @@ bool driver_kqueue::collect(const ::timespec* limit) noexcept {
         refusals_.none();
     else
         refusals_.met("kevent", error);
-    // As in driver_epoll: all entries are prefetched first, and then the waiters.
-    struct {
-        io_entry* entry;
-        std::uint32_t generation;
-        std::uint64_t flags;
-    } ready[most_events];
-    int count = 0;
+    detail::event_batch<most_events> ready;
     for (int i = 0; i < n; ++i) {
         const struct kevent& e = events[i];
         if (e.udata == of_wake_fd) continue;
-        io_entry* const entry = detail::find_entry(static_cast<int>(e.ident));
-        if (entry == nullptr) continue;
-        prefetch(entry);
         const auto generation =
             static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(e.udata) >> 1);
-        ready[count++] = {entry, generation, detail::flags_of_poll(events_of(e)) | with_data};
+        ready.add(static_cast<int>(e.ident), generation,
+                  detail::flags_of_poll(events_of(e)) | with_data);
     }
-    for (int i = 0; i < count; ++i) ready[i].entry->fetch_waiting(ready[i].flags);
-    for (int i = 0; i < count; ++i)
-        ready[i].entry->notify(ready[i].generation, ready[i].flags, this);
+    ready.deliver(this);
     return n > 0 || (n == 0 && !doubted) || woken;
 }
 
