@@ -39,24 +39,15 @@ static_assert(time_limit(250ms).timeout() == 250ms && time_limit(-1s).timeout() 
 static_assert(time_limit(begin).timeout() == no_timeout);
 static_assert(end_of(0ns) == begin);
 static_assert(end_of(250ms) == begin + 250ms);
-static_assert(end_of(lasting<double, std::ratio<1>>(0.25)) == begin + 250ms);
-static_assert(end_of(lasting<float, std::milli>(2)) == begin + 2ms);
-static_assert(end_of(lasting<long, std::pico>(1)) == begin + 1ns);
 static_assert(end_of(std::chrono::hours::max()) == never);
 static_assert(end_of(no_timeout - 1ns) == never);
 static_assert(end_of(-1ns) == begin);
 static_assert(end_of(std::chrono::hours::min()) == begin);
-static_assert(end_of(lasting<double, std::ratio<1>>(std::numeric_limits<double>::infinity())) ==
-              never);
 
 // A time point of the steady clock, whenever the wait begins.
 static_assert(!time_limit(begin).is_timeout());
 static_assert(end_of(begin + 5s) == begin + 5s);
 static_assert(time_limit(begin).deadline_from(begin + 5s) == begin);
-static_assert(end_of(point<clock, long, std::pico>(lasting<long, std::pico>(1))) ==
-              time_point(1ns));
-static_assert(end_of(point<clock, double, std::ratio<1>>(lasting<double, std::ratio<1>>(1.5))) ==
-              time_point(1500ms));
 static_assert(end_of(time_point::min()) <= begin);
 static_assert(end_of(time_point(-1ns)) == time_point());
 
@@ -70,7 +61,21 @@ static_assert(!std::is_convertible_v<int, time_limit>);
 static_assert(std::is_convertible_v<lasting<int, std::ratio<60>>, time_limit>);
 static_assert(std::is_convertible_v<point<system_clock, long, std::ratio<1>>, time_limit>);
 
-// A constant expression may not compute with it.
+// Not at compile time: where long double is two doubles (powerpc64le), GCC divides none.
+TEST(time_limit, of_a_fraction_of_a_nanosecond_is_rounded_up) {
+    using picoseconds = lasting<long, std::pico>;
+    EXPECT_EQ(end_of(picoseconds(1)), begin + 1ns);
+    EXPECT_EQ(end_of(point<clock, long, std::pico>(picoseconds(1))), time_point(1ns));
+}
+
+TEST(time_limit, of_a_floating_point_duration) {
+    using seconds = lasting<double, std::ratio<1>>;
+    EXPECT_EQ(end_of(seconds(0.25)), begin + 250ms);
+    EXPECT_EQ(end_of(lasting<float, std::milli>(2)), begin + 2ms);
+    EXPECT_EQ(end_of(seconds(std::numeric_limits<double>::infinity())), never);
+    EXPECT_EQ(end_of(point<clock, double, std::ratio<1>>(seconds(1.5))), time_point(1500ms));
+}
+
 TEST(time_limit, of_a_duration_that_is_no_number_has_passed) {
     const double no_number = std::nan("");
     EXPECT_EQ(end_of(lasting<double, std::ratio<1>>(no_number)), begin);

@@ -18,7 +18,7 @@ using weft::detail::result_slot;
 static_assert(sizeof(result_slot<int>) == sizeof(void*));
 static_assert(sizeof(result_slot<void>) == sizeof(void*));
 static_assert(sizeof(result_slot<int&>) == sizeof(void*));
-static_assert(alignof(result_slot<long double>) == 16);
+static_assert(alignof(result_slot<long double>) == alignof(long double));
 static_assert(result_slot<int>::trivial && result_slot<void>::trivial);
 static_assert(result_slot<counted&>::trivial && !result_slot<counted>::trivial);
 
