@@ -12,7 +12,7 @@
 // around it, and a kill meets no handler.
 #include "weft/context/context.hpp"
 
-#if WEFT_LINUX && WEFT_X86_64 && !WEFT_BACKEND_UCONTEXT
+#if !WEFT_WINDOWS && WEFT_X86_64 && !WEFT_BACKEND_UCONTEXT
 
 #if WEFT_EXCEPTIONS
 #include <unwind.h>
