@@ -12,16 +12,18 @@ itself (templates, inline functions, macros) abidiff does not see.
 Exit: 0 the same, or something was added; 1 incompatible; 2 misuse, or a commit does not build.
 """
 
-import argparse
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from arguments import Arguments, misuse_of
+
 ROOT = Path(__file__).resolve().parent.parent
 # Bits of abidiff's exit status. It does not call a changed layout incompatible for sure, so what is
 # compatible is found by leaving out what was added.
 FAILED, CHANGED = 1 | 2, 4 | 8
+misuse = misuse_of("abi")
 
 
 class Refused(Exception):
@@ -92,20 +94,13 @@ def compare(before, after):
     return 1, "incompatible", report
 
 
-class Arguments(argparse.ArgumentParser):
-    def error(self, message):
-        print(f"abi: {message}", file=sys.stderr)
-        sys.exit(2)
-
-
 def main(words=None):
-    parser = Arguments(prog="tools/abi.py", description=__doc__,
-                       formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Arguments("abi", __doc__)
     parser.add_argument("commits", nargs="*", metavar="commit", help="from, and to (HEAD by default)")
     parser.add_argument("--repository", type=Path, default=ROOT, help="by default the one this file is in")
     options = parser.parse_args(words)
     if not 1 <= len(options.commits) <= 2:
-        parser.error("say from which commit, and perhaps to which: make abi FROM=v0.2.0 TO=main")
+        misuse("say from which commit, and perhaps to which: make abi FROM=v0.2.0 TO=main")
     try:
         if not shutil.which("abidiff"):
             raise Refused("abidiff is not installed (Debian: abigail-tools)")
@@ -117,8 +112,7 @@ def main(words=None):
             trees.append(installed(options.repository, commit, options.repository / "build/abi"))
         status, verdict, report = compare(*trees)
     except Refused as why:
-        print(f"abi: {why}", file=sys.stderr)
-        return 2
+        misuse(why)
     print(report, end="")
     print(f"abi: {names[0]} to {names[1]}: {verdict}")
     return status

@@ -10,7 +10,6 @@ build/footprint/, once for each row of BUILDS, and then measures one program for
 Exit: 0 written, 1 a build or a program failed, 2 misuse.
 """
 
-import argparse
 import dataclasses
 import os
 import re
@@ -22,6 +21,7 @@ import sys
 import time
 from pathlib import Path
 
+from arguments import Arguments, misuse_of
 from bench_host import machine_lines
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,6 +34,7 @@ BUILDS = [("-O2", "-O2", ""), ("-Os", "-Os", ""),
 # What a small program is built with; weft's own archives are as they are installed.
 SECTIONS = ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]
 PACKAGES = {"hook": "weft-hook"}  # the others are in `weft`
+misuse = misuse_of("footprint")
 
 
 class Failed(Exception):
@@ -236,15 +237,8 @@ def table(rows):
     return "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows)
 
 
-class Arguments(argparse.ArgumentParser):
-    def error(self, message):
-        print(f"footprint: {message}", file=sys.stderr)
-        sys.exit(2)
-
-
 def main(words=None):
-    parser = Arguments(prog="tools/footprint.py", description=__doc__,
-                       formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Arguments("footprint", __doc__)
     parser.add_argument("--out", type=Path, help="by default docs/footprint.md")
     parser.add_argument("--only", default="", help="a regular expression of layers")
     parser.add_argument("--compiles", type=int, default=5)
@@ -253,14 +247,14 @@ def main(words=None):
     try:
         chosen = [layer for layer in layers if re.search(options.only, layer)]
     except re.error as why:
-        parser.error(f"--only {options.only!r} is no regular expression: {why}")
+        misuse(f"--only {options.only!r} is no regular expression: {why}")
     if not chosen:
-        parser.error(f"--only {options.only!r} fits no layer; there are {', '.join(layers)}")
+        misuse(f"--only {options.only!r} fits no layer; there are {', '.join(layers)}")
     if options.compiles < 1:
-        parser.error("--compiles is to be at least 1")
+        misuse("--compiles is to be at least 1")
     out = options.out or (None if options.only else ROOT / "docs/footprint.md")
     if out and not out.parent.is_dir():
-        parser.error(f"--out {out} is in no folder")
+        misuse(f"--out {out} is in no folder")
     try:
         MADE.mkdir(parents=True, exist_ok=True)
         builds = []

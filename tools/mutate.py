@@ -31,7 +31,6 @@ have changed, or when a sanitizer is to look that has not.
 Exit: 0 at most --most percent survived, 1 more did, 2 misuse, or a test fails by itself.
 """
 
-import argparse
 import collections
 import concurrent.futures
 import dataclasses
@@ -50,6 +49,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import mutate_rules as rules  # noqa: E402
+from arguments import Arguments, misuse_of  # noqa: E402
 
 TOOLS = Path(__file__).resolve().parent
 COPIED = ("weft", "test", "cmake", "bench", "examples", "tools", "CMakeLists.txt", "LICENSE",
@@ -64,6 +64,7 @@ SLOWER = 6           # times its usual time, and a test hangs
 GRACE_S = 10         # and this besides
 CUT_ROUNDS = 12      # builds until what does not compile has been found
 SANITIZED = {"order": "thread", "call": "address", "deregister": "address", "wake": "thread"}
+misuse = misuse_of("mutate")
 
 ERROR = re.compile(r"^(/[^:\n]+):(\d+):\d+: (?:fatal )?error:", re.MULTILINE)
 PLACE = re.compile(r"(/[^:\s\n]+):(\d+):\d+:")
@@ -72,11 +73,6 @@ PLACE = re.compile(r"(/[^:\s\n]+):(\d+):\d+:")
 def sanitizer_of(m):
     """Which sanitizer may see what no test has seen; what is said to one itself, that one."""
     return "thread" if "tsan" in m.source and m.rule in SANITIZED else SANITIZED.get(m.rule)
-
-
-def misuse(message):
-    print(f"mutate: {message}", file=sys.stderr)
-    sys.exit(2)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -662,14 +658,8 @@ class Session:
         return 1 if share > self.options.most else 0
 
 
-class Arguments(argparse.ArgumentParser):
-    def error(self, message):
-        misuse(f"{message} (try --help)")
-
-
 def main():
-    a = Arguments(prog="tools/mutate.py", description=__doc__,
-                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    a = Arguments("mutate", __doc__)
     a.add_argument("--root", type=Path, default=TOOLS.parent, help="the repository")
     a.add_argument("--layer", action="append", help="only files of weft/LAYER")
     a.add_argument("--rule", action="append", choices=sorted(rules.RULES), help="only of this rule")

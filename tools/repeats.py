@@ -16,16 +16,14 @@ from collections import defaultdict
 from itertools import combinations
 from pathlib import Path
 
+from arguments import Arguments, misuse_of
+
 LIMIT = 80
 LINES = 6
 FOLDER = Path("test")
 SOURCES = {".hpp", ".cpp"}
 NOT_COUNTED = re.compile(r"//|#include|[{}();]*$")
-
-
-def misuse(message):
-    print(f"repeats: {message}", file=sys.stderr)
-    sys.exit(2)
+misuse = misuse_of("repeats")
 
 
 def lines_of(text):
@@ -63,14 +61,8 @@ def number(text):
     return int(text)
 
 
-class Arguments(argparse.ArgumentParser):
-    def error(self, message):
-        misuse(f"{message} (try --help)")
-
-
 def main():
-    arguments = Arguments(prog="tools/repeats.py", description=__doc__,
-                          formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = Arguments("repeats", __doc__)
     arguments.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent,
                            help="the repository; by default the one this file stands in")
     arguments.add_argument("--limit", type=number, default=LIMIT, metavar="PAIRS",

@@ -33,7 +33,6 @@ Headers that compiled are remembered in build/tidy by the hash of everything the
 second run compiles only what changed.
 """
 
-import argparse
 import concurrent.futures
 import hashlib
 import os
@@ -46,6 +45,8 @@ from pathlib import Path
 
 import header_examples
 import module_names
+from arguments import Arguments, misuse_of
+misuse = misuse_of("tidy")
 
 # Backends: all define the same, and context.hpp includes that of the build.
 NOT_TOGETHER = {f"weft/context/detail/switch_{name}.hpp"
@@ -896,19 +897,8 @@ def report_longest(tree):
             print(f"  {count:4} lines  {what}")
 
 
-def misuse(message):
-    print(f"tidy: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
-class Arguments(argparse.ArgumentParser):
-    def error(self, message):
-        misuse(f"{message} (try --help)")
-
-
 def main():
-    arguments = Arguments(prog="tools/tidy.py", description=__doc__,
-                          formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = Arguments("tidy", __doc__)
     arguments.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent,
                            help="the repository; by default the one this file stands in")
     chosen = arguments.parse_args()

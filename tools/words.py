@@ -18,12 +18,13 @@ Of Python, CMake, make and the shell only comments are looked at, which Python's
 Faults are printed as `path:line: "word": use ...`. Exit: 0 clean, 1 faults, 2 misuse.
 """
 
-import argparse
 import re
 import sys
 from bisect import bisect_right
 from collections import defaultdict
 from pathlib import Path
+
+from arguments import Arguments, misuse_of
 
 LIST = Path("tools/words.txt")
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".S", ".def"}
@@ -32,6 +33,7 @@ FOLDERS = ("weft", "test", "bench", "examples", "tools", "cmake", ".ci")
 PLACES = ("code", "comment", "message", "test", "document")
 # A glossary has the old words in a column of its own; the changelog says what was renamed.
 EXCEPT = {"docs/glossary.md", "docs/conventions.md", "tools/words.py", "test/tools/words_test.py"}
+misuse = misuse_of("words")
 
 TOKEN = re.compile(
     r'(?P<comment>//[^\n]*|/\*.*?\*/)'
@@ -46,11 +48,6 @@ SCRIPT_TOKEN = re.compile(
 WORD = re.compile(r"[A-Za-z_]\w*")
 NAME_PART = re.compile(r"[A-Za-z0-9]+")
 TEST = re.compile(r"\b(?:TYPED_TEST|TEST)(?:_[FP])?\(\s*(\w+)\s*,\s*(\w+)\s*\)")
-
-
-def misuse(message):
-    print(f"words: {message}", file=sys.stderr)
-    sys.exit(2)
 
 
 def spaces(text):
@@ -212,14 +209,8 @@ def check(root, lower=False, only=None):
     return faults
 
 
-class Arguments(argparse.ArgumentParser):
-    def error(self, message):
-        misuse(f"{message} (try --help)")
-
-
 def main():
-    arguments = Arguments(prog="tools/words.py", description=__doc__,
-                          formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = Arguments("words", __doc__)
     arguments.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent,
                            help="the repository; by default the one this file stands in")
     arguments.add_argument("--lower", action="store_true", help="store the counts that are lower")
