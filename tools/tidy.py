@@ -160,6 +160,7 @@ TESTED_ELSEWHERE = {
     "weft/io/stream_options.hpp": "tcp_stream_test and min_rate_test: each limit, with each driver",
     "weft/io/transfer_result.hpp": "the tests of streams, files and sockets: what each call returns",
     "weft/manager/manager_options.hpp": "task_manager_test: each option, each count",
+    "weft/stack/detail/touched_pages.hpp": "high_water_test: which pages, and without a descriptor",
     "weft/stack/stack_pool_options.hpp": "stack_pool_test: each limit, each count",
     "weft/stop/stop_reason.hpp": "stop_source_test: each reason",
     "weft/task/elements_of.hpp": "generator_test: generators and ranges in generators",
