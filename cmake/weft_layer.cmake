@@ -245,7 +245,7 @@ endfunction()
 
 # weft_uses(<layer> <macro> <header> <library> <debian> <without>): the layer uses a library if it is
 # there and WEFT_WITH_<LIBRARY> is not OFF, and says what there is not if it is not. Its sources see
-# <macro> as 1 or 0.
+# <macro> as 1 or 0. <debian> is "none" where Debian has no package of it.
 function(weft_uses name macro header library debian without)
     if(NOT TARGET weft_${name})
         return()  # it is not for this system

@@ -104,6 +104,7 @@ def choices(log):
                "-DCMAKE_IGNORE_PREFIX_PATH=/usr;/usr/local;/",
                "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON"]
     said = log.run(*nowhere)
+    log.refuses("libkqueue is not installed (Debian: none)", *nowhere, "-DWEFT_WITH_KQUEUE=ON")
     for name, package in libraries.items():
         if f"({package}) is not installed" not in said:
             raise Failed(f"{package} is not missed")
