@@ -5,6 +5,9 @@
 // number, which is taken, against a coroutine that yields a number. poll_future_create: the future
 // and its context, against the coroutine, on memory that was used before; _enter: with the first
 // poll, the first resume.
+//
+// weft.poll_future.noexcept is a context whose operator is noexcept. An exception there ends the
+// program, as one in the coroutine does.
 
 #include "weft/poll/poll_future.hpp"
 
@@ -21,9 +24,10 @@ namespace bench {
 namespace {
 
 // Polls as often as the coroutine is resumed, and is ready when the coroutine returns.
+template <bool Noexcept>
 struct counting_down {
     std::uint64_t left;
-    void operator()(weft::poll_future<>& f, weft::poll_context<counting_down>&) {
+    void operator()(weft::poll_future<>& f, weft::poll_context<counting_down>&) noexcept(Noexcept) {
         if (left-- == 0) f.set();
     }
 };
@@ -34,8 +38,9 @@ struct counting_up {
     }
 };
 
+template <bool Noexcept>
 struct weft_poll_future {
-    static constexpr const char* name = "weft.poll_future";
+    static constexpr const char* name = Noexcept ? "weft.poll_future.noexcept" : "weft.poll_future";
 
     class waiting {
     public:
@@ -44,7 +49,7 @@ struct weft_poll_future {
         bool done() const { return future_.is_ready(); }
 
     private:
-        weft::poll_future<void, counting_down> future_;
+        weft::poll_future<void, counting_down<Noexcept>> future_;
     };
     [[gnu::noinline]] static waiting make(std::uint64_t looks) { return waiting(looks); }
 
@@ -125,7 +130,8 @@ inline std::uint64_t std_coroutine_alone::numbers::next() {
     return frame_.promise().value;
 }
 
-constexpr peers<weft_poll_future, std_coroutine_alone> both{};
+constexpr peers<weft_poll_future<false>, std_coroutine_alone> both{};
+constexpr peers<weft_poll_future<false>, weft_poll_future<true>, std_coroutine_alone> all{};
 
 template <class Row>
 void wake_all(Row& row) {
@@ -196,8 +202,8 @@ auto creates(std::size_t count, std::size_t rounds) {
 }  // namespace
 
 void add_poll_future() {
-    add("poll_future_wake/1", both, wakes(1, 1'000'000));
-    add("poll_future_wake/1000", both, wakes(1000, 1000));
+    add("poll_future_wake/1", all, wakes(1, 1'000'000));
+    add("poll_future_wake/1000", all, wakes(1000, 1000));
     add("poll_future_value/1000", both, values(1000, 1000));
     add("poll_future_create/1000", both, creates<looked::no>(1000, 20));
     add("poll_future_create_enter/1000", both, creates<looked::yes>(1000, 20));

@@ -196,6 +196,51 @@ TEST(poll_future, completes_with_what_its_operator_throws) {
     EXPECT_TRUE(f.is_pending());
 }
 
+// An operator that is noexcept is called without a handler around it; what it returns is still
+// moved within one.
+struct counts_down_without_a_throw {
+    int left;
+    void operator()(poll_future<int>& f, poll_context<counts_down_without_a_throw>&) noexcept {
+        if (--left == 0) f.set(7);
+    }
+};
+struct throws_as_it_moves {
+    explicit throws_as_it_moves(int n) : number(n) {}
+    throws_as_it_moves(throws_as_it_moves&& other) : number(other.number) {
+        if (number == 2) throw std::runtime_error("does not move");
+    }
+    throws_as_it_moves& operator=(throws_as_it_moves&&) = delete;
+    int number;
+};
+struct returns_without_a_throw {
+    int next = 0;
+    weft::poll<throws_as_it_moves> operator()(poll_future<throws_as_it_moves>&,
+                                              poll_context<returns_without_a_throw>&) noexcept {
+        if (next++ == 0) return weft::pending;
+        return weft::poll<throws_as_it_moves>(std::in_place, 2);
+    }
+};
+
+TEST(poll_future, polls_an_operator_that_is_noexcept_as_any_other) {
+    poll_future<int, counts_down_without_a_throw> f(3);
+    EXPECT_FALSE(f.poll());
+    f.context().wake();
+    EXPECT_FALSE(f.is_ready());
+    f.context().wake();
+    ASSERT_TRUE(f.is_ready());
+    f.context().wake();
+    EXPECT_EQ(f.data().left, 0) << "a wake of a ready future does nothing";
+    EXPECT_EQ(f.take(), 7);
+}
+
+TEST(poll_future, completes_with_what_the_move_of_a_value_throws_from_a_noexcept_operator) {
+    poll_future<throws_as_it_moves, returns_without_a_throw> f;
+    EXPECT_FALSE(f.poll());
+    f.context().wake();
+    ASSERT_TRUE(f.is_ready());
+    EXPECT_THROW(f.get(), std::runtime_error);
+}
+
 // --- one side has ended --------------------------------------------------------------------------
 
 TEST(poll_future, is_abandoned_when_its_context_ends_first) {

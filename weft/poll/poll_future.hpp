@@ -57,7 +57,13 @@ namespace weft {
 namespace detail {
 template <class T>
 class poll_promise;
-}
+
+// A Waker whose operator neither throws nor returns a value, whose move could throw.
+template <class Waker, class Future>
+concept look_cannot_throw = requires(Waker& w, Future& f, poll_context<Waker>& c) {
+    { w(f, c) } noexcept -> std::same_as<void>;
+};
+}  // namespace detail
 
 template <class T = void, class Waker = void>
 class poll_future;
@@ -151,11 +157,16 @@ public:
     }
 
 protected:
-    // What a wake of a poll_context<Waker> calls.
+    // What a wake of a poll_context<Waker> calls. An operator that cannot throw is called in place.
     template <class Waker>
     static void look(waker& w) noexcept {
         auto& self = static_cast<poll_future&>(future_of(w));
-        if (self.is_pending()) self.ask(static_cast<poll_context<Waker>&>(w));
+        auto& c = static_cast<poll_context<Waker>&>(w);
+        if (!self.is_pending()) return;
+        if constexpr (detail::look_cannot_throw<Waker, poll_future>)
+            self.tell(c);
+        else
+            self.ask(c);
     }
 
 private:
