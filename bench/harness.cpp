@@ -72,6 +72,7 @@ void run_case(benchmark::State& state, const std::string& name,
     sample& s = shared_sample();
     double wall = 0;
     double cpu = 0;
+    double began = 0;
     for (auto _ : state) {
         run_in_a_child(subject, s);
         if (s.error[0] != '\0') {
@@ -83,11 +84,14 @@ void run_case(benchmark::State& state, const std::string& name,
         state.SetIterationTime(s.operations > 0 ? s.wall_seconds / s.operations : 0);
         wall += s.wall_seconds;
         cpu += s.cpu_seconds;
+        if (began == 0) began = s.began;
         for (std::size_t i = 0; i < s.counter_count; ++i) {
             state.counters[s.counters[i].name] = s.counters[i].value;
         }
     }
     state.counters["cpu_share"] = wall > 0 ? cpu / wall : 1;
+    state.counters["began"] = began;
+    state.counters["ended"] = s.ended;
 }
 
 }  // namespace
@@ -96,10 +100,12 @@ void run_case(benchmark::State& state, const std::string& name,
 void meter::start() noexcept {
     cpu_started_ = seconds(CLOCK_PROCESS_CPUTIME_ID);
     wall_started_ = seconds(CLOCK_MONOTONIC);
+    if (sample_.began == 0) sample_.began = wall_started_;
 }
 
 void meter::stop(std::size_t operations) noexcept {
-    sample_.wall_seconds += seconds(CLOCK_MONOTONIC) - wall_started_;
+    sample_.ended = seconds(CLOCK_MONOTONIC);
+    sample_.wall_seconds += sample_.ended - wall_started_;
     sample_.cpu_seconds += seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_started_;
     sample_.operations += static_cast<double>(operations);
 }

@@ -32,6 +32,8 @@ struct sample {
     double wall_seconds;  // within start() .. stop()
     double cpu_seconds;   // of the process, in the same spans
     double operations;
+    double began;  // of the first start() and the last stop(), in seconds of the monotonic clock
+    double ended;
     counter counters[counter_limit];
     std::size_t counter_count;
     char error[160];  // "" while all is well

@@ -18,10 +18,10 @@ import sys
 
 from bench_chart import chart
 from bench_host import ROOT, build_go, build_rust, machine_lines
-from bench_measure import JUDGED, BadInput, Machine, Programs, cases, measure, say
+from bench_measure import DECIDES, JUDGED, BadInput, Machine, Programs, cases, measure, say
 from bench_sections import OF_SERVERS, README_MARKS, replace_section, section
-from bench_tables import (CREATE, KILL, OF_THE_SEEDS, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE,
-                          STACKLESS, STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
+from bench_tables import (CREATE, KILL, MET, OF_THE_SEEDS, SEEDS, SKYNET, STACKFUL,
+                          STACKFUL_BASE, STACKLESS, STACKLESS_BASE, SWITCH, UNDECIDED, Results, await_table, bar_table, bars, block,
                           fibers_table, futures_table, judged, losses, managed_table,
                           memory_table, number, parallel_table, polls_table, shared_fp_table, times,
                           timers_table, two_blocks)
@@ -44,8 +44,9 @@ Times are medians of {repetitions} interleaved repetitions, of {judged} for the 
 compares, in ns for one operation unless a unit stands there; in brackets the ratio to `{stackless}` for stackless peers, to `{stackful}` for stackful
 ones (below 1 is faster). Only ratios carry over to another machine or day.
 
-† destructors on the killed stack do not run. ~ every repetition was disturbed: the process had less
-than 98 % of its wall time, and its processor time stands here. – the peer has no such case.
+† destructors on the killed stack do not run. ~ fewer than {decides} repetitions were undisturbed
+(see below); where the process had less than 98 % of its wall time, its processor time stands here. –
+the peer has no such case.
 """
 
 METHOD = """## How it is measured
@@ -55,7 +56,11 @@ alike. Each subject is one template over all peers: the same body, stack size, o
 class (`bench/*.cpp`). Handles stand in an array whose address escapes, factories are not inlined,
 every sum is checked, and a wrong one fails the case. The process is pinned; repetitions of all peers
 are interleaved; a repetition with less than 98 % of its wall time on the processor is thrown away and
-measured again.
+measured again. So is one with less than 90 % of its core: another hardware thread of the core may belong
+to another tenant, and while that one computes, code that the core's width bounds takes up to twice as
+long, and code that is bound by latency hardly longer, so that ratios of the two are other ones.
+`weft_core_watch` (bench/watch) says how much of the core was left, all the while. A bar on a case of
+which fewer than {decides} repetitions were undisturbed is not decided.
 
 Libraries that come as checkouts, libco, libcopp, cppcoro and others, stand in
 [seed-comparison.md](seed-comparison.md), which `make bench PEERS=<directory>` writes.
@@ -120,13 +125,14 @@ def write_readme_table(results):
 
 
 def page(results, facts, chart_name):
-    met = [bar[-1] for bar in bars(results)]
+    verdicts = [bar[-1] for bar in bars(results)]
+    undecided = verdicts.count(UNDECIDED)
     skipped = [f"- {line}" for line in facts["skipped"]] or ["- none"]
     parts = [
         HEAD.format(date=facts["date"], machine=facts["machine"], chart=chart_name,
                     repetitions=facts["repetitions"],
                     judged=JUDGED * facts["repetitions"], stackless=STACKLESS_BASE,
-                    stackful=STACKFUL_BASE),
+                    stackful=STACKFUL_BASE, decides=DECIDES),
         "## The table", "", *seeds_table(results), "",
         "## Skynet", "", *two_blocks(results, SKYNET), "",
         "## Memory and guards", "", *memory_table(results), "",
@@ -141,7 +147,8 @@ def page(results, facts, chart_name):
         "## Side by side", "", *parallel_table(results), "",
         "Milliseconds for a whole tree, with a task, a fiber or a goroutine for each call; in brackets "
         "the ratio to `onetbb.task_group`. `inline` runs the last child of a call itself, as weft does.", "",
-        f"## The bars: {sum(met)} of {len(met)} met", "", *bar_table(results), "",
+        f"## The bars: {verdicts.count(MET)} of {len(verdicts)} met" +
+        (f", {undecided} not decided" if undecided else ""), "", *bar_table(results), "",
         "## Where weft is not first", "",
         "Time, and the memory that a suspended coroutine holds, its page tables and object included; "
         "servers, with their memory and p99, have a list of their own. Among peers of the same kind "
@@ -152,7 +159,7 @@ def page(results, facts, chart_name):
         "## Without a floating-point environment of its own", "", *shared_fp_table(results), "",
         "A switch that leaves mxcsr and the x87 control word alone is compared with one that does, on "
         "stacks used before; in brackets the ratio to `corosensei.pooled`.", "",
-        METHOD.format(maps=facts["max_map_count"]),
+        METHOD.format(maps=facts["max_map_count"], decides=DECIDES),
         "## Peers skipped", "", *skipped, ""]
     return "\n".join(parts)
 
@@ -174,7 +181,12 @@ def full(options):
         skipped += [f"{first}: {why}" for first, (program, why) in built.items() if not program]
         for line in skipped:
             say(f"skipped {line}")
-        samples = measure(programs, groups, options.repetitions, judged())
+        programs.machine.watch(options.weft_bench)
+        try:
+            samples = measure(programs, groups, options.repetitions, judged())
+            names += programs.machine.core_lines()
+        finally:
+            programs.machine.stop_watching()
         facts = {"date": datetime.date.today().isoformat(), "repetitions": options.repetitions,
                  "machine": machine(programs.context, names),
                  "max_map_count": map_limit(), "skipped": skipped}
@@ -195,10 +207,11 @@ def full(options):
                 file.write("\n" + begin + text + end + "\n")
     if os.path.abspath(options.out) == os.path.join(ROOT, "docs", "benchmarks.md"):
         write_readme_table(results)
-    missed = [bar for bar in bars(results) if not bar[-1]]
-    for case, base, found, bound, _ in missed:
-        print(f"missed: {case}{' against ' + base if base else ''}: {found}, {bound}")
-    print(f"{len(bars(results)) - len(missed)} of {len(bars(results))} bars met; "
+    found_bars = bars(results)
+    for case, base, found, bound, verdict in found_bars:
+        if verdict != MET:
+            print(f"{verdict.strip('*')}: {case}{' against ' + base if base else ''}: {found}, {bound}")
+    print(f"{sum(bar[-1] == MET for bar in found_bars)} of {len(found_bars)} bars met; "
           f"wrote {options.out} and {svg}")
     return results
 

@@ -164,6 +164,10 @@ class Results:
         time, of = self.time(group, peer), self.time(group, base)
         return None if time is None or not of else time / of
 
+    def decides(self, *group_peers):
+        """Whether each case has enough undisturbed repetitions."""
+        return not any(self.case(*gp).disturbed for gp in group_peers if self.case(*gp))
+
     def errors(self):
         return [f"{group}/{peer}: {case.error}" for group, peers in self.by_group.items()
                 for peer, case in peers.items() if case.error]
@@ -211,43 +215,48 @@ def two_blocks(results, columns):
                  [title("stackful")] + block(results, columns, STACKFUL, STACKFUL_BASE))
 
 
+MET, MISSED, UNDECIDED = "met", "**missed**", "not decided"
+
+
 def bars(results):
-    """[(case, against, found, bound, verdict)]; not measured is not met."""
+    """[(case, against, found, bound, verdict)]; what was not measured is missed, and what was measured
+    on a disturbed machine is not decided."""
     rows = []
+
+    def add(group, peer, other, shown, value, text, met, decided=True):
+        found = "not measured" if value is None else shown(value)
+        verdict = MISSED if value is None or decided and not met(value) else \
+            MET if decided else UNDECIDED
+        rows.append((f"{group}/{peer}", other, found, text, verdict))
+
     for group, peer, base, bound in BARS:
-        ratio = results.ratio(group, peer, base)
-        rows.append((f"{group}/{peer}", base, "not measured" if ratio is None else times(ratio),
-                     f"at most {bound:.2f}", ratio is not None and round(ratio, 2) <= bound))
+        add(group, peer, base, times, results.ratio(group, peer, base), f"at most {bound:.2f}",
+            lambda r: round(r, 2) <= bound, results.decides((group, peer), (group, base)))
     for group, peer, than, base, bound in ACROSS_BARS:
         time, of = results.time(group, peer), results.time(than, base)
-        found = None if time is None or not of else time / of
-        rows.append((f"{group}/{peer}", f"{than}/{base}",
-                     "not measured" if found is None else times(found), f"at most {bound:.2f}",
-                     found is not None and round(found, 2) <= bound))
+        add(group, peer, f"{than}/{base}", times, None if time is None or not of else time / of,
+            f"at most {bound:.2f}", lambda r: round(r, 2) <= bound,
+            results.decides((group, peer), (than, base)))
     for group, than, peer, bound in DIFFERENCE_BARS:
         more, less = results.time(group, peer), results.time(than, peer)
-        found = None if more is None or less is None else more - less
-        rows.append((f"{group}/{peer}", than, "not measured" if found is None else
-                     f"{found:+.1f} ns", f"at most +{bound} ns",
-                     found is not None and found <= bound))
+        add(group, peer, than, "{:+.1f} ns".format,
+            None if more is None or less is None else more - less, f"at most +{bound} ns",
+            lambda d: d <= bound, results.decides((group, peer), (than, peer)))
     for group, peer, bound in TIME_BARS:
-        found = results.time(group, peer)
-        rows.append((f"{group}/{peer}", "", "not measured" if found is None else
-                     f"{number(found)} ns", f"at most {bound} ns",
-                     found is not None and found <= bound))
+        add(group, peer, "", lambda t: f"{number(t)} ns", results.time(group, peer),
+            f"at most {bound} ns", lambda t: t <= bound, results.decides((group, peer)))
     for group, than, peer, bound in SCALE_BARS:
         two, one = results.time(group, peer), results.time(than, peer)
-        found = None if not two or one is None else one / two
-        rows.append((f"{group}/{peer}", than, "not measured" if found is None else
-                     f"{found:.2f} times as fast", f"at least {bound}",
-                     found is not None and round(found, 2) >= bound))
+        add(group, peer, than, "{:.2f} times as fast".format,
+            None if not two or one is None else one / two, f"at least {bound}",
+            lambda r: round(r, 2) >= bound, results.decides((group, peer), (than, peer)))
     for group, peer, name, text, bound in COUNTER_BARS:
         value = results.counter(group, peer, name)
         if name == "works":
-            found, met = ("yes" if value == 1 else "no"), value == 1
+            add(group, peer, "", lambda v: "yes" if v == 1 else "no", value, text, lambda v: v == 1)
         else:
-            found, met = (f"{value:.0f} bytes", value <= bound) if value is not None else ("", False)
-        rows.append((f"{group}/{peer}", "", found or "not measured", text.format(bound), met))
+            add(group, peer, "", "{:.0f} bytes".format, value, text.format(bound),
+                lambda v: v <= bound)
     return rows
 
 
@@ -269,8 +278,7 @@ def judged():
 
 def bar_table(results):
     return table(["case", "against", "found", "bar", ""],
-                 [[case, base, found, bound, "met" if met else "**missed**"]
-                  for case, base, found, bound, met in bars(results)])
+                 [list(bar) for bar in bars(results)])
 
 
 def losses(results):

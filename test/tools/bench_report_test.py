@@ -7,6 +7,7 @@ import re
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.dom.minidom
 from pathlib import Path
 
@@ -87,8 +88,28 @@ class Report(unittest.TestCase):
         self.assertEqual(row(page, OURS)[2], "0.30")
         self.assertIn("2 disturbed repetitions thrown away", said)
 
+    def test_a_repetition_that_had_not_its_core_is_thrown_away_and_measured_again(self):
+        times = [sample(10), sample(30, core_share=0.6), sample(30, core_share=0.89), sample(10),
+                 sample(10, core_share=0.95)]
+        _, page, _, said = report({FIBER: times, OURS: [sample(3)]}, "--repetitions", "3")
+        self.assertEqual(row(page, OURS)[2:], ["0.30", "at most 0.40", "met"])
+        self.assertIn("2 disturbed repetitions thrown away", said)
+
+    def test_a_bar_on_a_disturbed_machine_is_not_decided(self):
+        for ours in (3.0, 8.0):
+            with unittest.mock.patch("bench_measure.PATIENCE", 0.3):
+                status, page, _, said = report(
+                    {FIBER: [sample(10)], OURS: [sample(ours, core_share=0.7)]},
+                    "--repetitions", "3")
+            self.assertEqual(status, 0)
+            self.assertEqual(row(page, OURS)[4], "not decided")
+            self.assertIn(f"{ours:.2f}~", page)
+            self.assertRegex(page, r"## The bars: \d+ of \d+ met, 1 not decided")
+            self.assertIn(f"not decided: {OURS}", said)
+
     def test_a_case_that_was_always_disturbed_is_marked_and_gives_its_processor_time(self):
-        _, page, _, _ = report({FIBER: [sample(20, share=0.5)], OURS: [sample(3)]})
+        with unittest.mock.patch("bench_measure.PATIENCE", 0.3):
+            _, page, _, _ = report({FIBER: [sample(20, share=0.5)], OURS: [sample(3)]})
         self.assertIn("10.0~", page)
 
     def test_the_median_counts(self):

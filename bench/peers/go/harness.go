@@ -6,15 +6,15 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 	"unsafe"
 )
 
 // The result of one measurement.
 type meter struct {
 	wall, cpu, operations float64
-	wallStarted           time.Time
+	wallStarted           float64
 	cpuStarted            float64
+	began, ended          float64 // of the first start and the last stop
 	err                   string
 }
 
@@ -28,13 +28,28 @@ func cpuSeconds() float64 {
 
 func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)*1e-6 }
 
+// Seconds of the system's monotonic clock, which package time does not give.
+func monotonic() float64 {
+	const clock = 1 // CLOCK_MONOTONIC
+	var t syscall.Timespec
+	if _, _, err := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock,
+		uintptr(unsafe.Pointer(&t)), 0); err != 0 {
+		panic(err)
+	}
+	return float64(t.Sec) + float64(t.Nsec)*1e-9
+}
+
 func (m *meter) start() {
 	m.cpuStarted = cpuSeconds()
-	m.wallStarted = time.Now()
+	m.wallStarted = monotonic()
+	if m.began == 0 {
+		m.began = m.wallStarted
+	}
 }
 
 func (m *meter) stop(operations int) {
-	m.wall += time.Since(m.wallStarted).Seconds()
+	m.ended = monotonic()
+	m.wall += m.ended - m.wallStarted
 	m.cpu += cpuSeconds() - m.cpuStarted
 	m.operations += float64(operations)
 }
@@ -86,6 +101,7 @@ func runCase(group string, subject func(*meter)) (string, bool) {
 		share = m.cpu / m.wall
 	}
 	return fmt.Sprintf(`{"name": "%s", "run_name": "%s", "run_type": "iteration", `+
-		`"iterations": 1, "real_time": %g, "time_unit": "%s", "cpu_share": %g%s}`,
-		name, name, m.wall/m.operations*scale, unit, share, tail), m.err == ""
+		`"iterations": 1, "real_time": %g, "time_unit": "%s", "cpu_share": %g, `+
+		`"began": %.6f, "ended": %.6f%s}`,
+		name, name, m.wall/m.operations*scale, unit, share, m.began, m.ended, tail), m.err == ""
 }

@@ -1,7 +1,7 @@
 // The comparison's Go peer: goroutines on one processor, measured as bench/fibers.cpp and
 // bench/timers.cpp measure the other peers, once per run.
 //
-//	go_bench [subject/variant ...]      all, unless some are named
+//	go_bench [subject/variant[/go] ...]      all, unless some are named
 //
 // prints the cases as Google Benchmark's JSON; tools/bench_report.py merges them.
 package main
@@ -24,7 +24,7 @@ func main() {
 	var lines []string
 	good := true
 	for _, s := range subjects {
-		if len(wanted) != 0 && !wanted[s.name] {
+		if len(wanted) != 0 && !wanted[s.name] && !wanted[s.name+"/go"] {
 			continue
 		}
 		line, ok := runCase(s.name, s.run)

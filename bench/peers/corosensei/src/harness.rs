@@ -1,7 +1,5 @@
 //! One measurement is one child process, as in bench/harness.hpp, whose JSON this prints.
 
-use std::time::Instant;
-
 const TEXT: usize = 160;
 
 /// The measurement of a child, in memory that parent and child share.
@@ -10,6 +8,8 @@ pub struct Sample {
     wall: f64,
     cpu: f64,
     operations: f64,
+    began: f64, // of the first start and the last stop, in seconds of the monotonic clock
+    ended: f64,
     counters: [(usize, f64); 8], // an index into COUNTERS, and the value
     counter_count: usize,
     error: [u8; TEXT],
@@ -27,16 +27,16 @@ pub const COUNTERS: [&str; 8] = [
     "",
 ];
 
-fn cpu_seconds() -> f64 {
+fn seconds(clock: libc::clockid_t) -> f64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut t) };
+    unsafe { libc::clock_gettime(clock, &mut t) };
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
 pub struct Meter {
     sample: *mut Sample,
     cpu_started: f64,
-    wall_started: Instant,
+    wall_started: f64,
 }
 
 impl Meter {
@@ -44,13 +44,20 @@ impl Meter {
         unsafe { &mut *self.sample }
     }
     pub fn start(&mut self) {
-        self.cpu_started = cpu_seconds();
-        self.wall_started = Instant::now();
+        self.cpu_started = seconds(libc::CLOCK_PROCESS_CPUTIME_ID);
+        self.wall_started = seconds(libc::CLOCK_MONOTONIC);
+        let now = self.wall_started;
+        let s = self.sample();
+        if s.began == 0.0 {
+            s.began = now;
+        }
     }
     pub fn stop(&mut self, operations: usize) {
-        let wall = self.wall_started.elapsed().as_secs_f64();
-        let cpu = cpu_seconds() - self.cpu_started;
+        let now = seconds(libc::CLOCK_MONOTONIC);
+        let wall = now - self.wall_started;
+        let cpu = seconds(libc::CLOCK_PROCESS_CPUTIME_ID) - self.cpu_started;
         let s = self.sample();
+        s.ended = now;
         s.wall += wall;
         s.cpu += cpu;
         s.operations += operations as f64;
@@ -84,7 +91,7 @@ pub struct Plan {
 
 fn run_in_a_child(sample: *mut Sample, subject: &dyn Fn(&mut Meter)) {
     unsafe { std::ptr::write_bytes(sample, 0, 1) };
-    let mut m = Meter { sample, cpu_started: 0.0, wall_started: Instant::now() };
+    let mut m = Meter { sample, cpu_started: 0.0, wall_started: 0.0 };
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -115,7 +122,7 @@ pub fn run_case(name: &str, plan: Plan, subject: &dyn Fn(&mut Meter)) -> (String
             0,
         ) as *mut Sample
     };
-    let (mut per_operation, mut wall, mut cpu) = (0.0, 0.0, 0.0);
+    let (mut per_operation, mut wall, mut cpu, mut began) = (0.0, 0.0, 0.0, 0.0);
     let mut tail = String::new();
     let mut good = true;
     for _ in 0..plan.children {
@@ -132,6 +139,9 @@ pub fn run_case(name: &str, plan: Plan, subject: &dyn Fn(&mut Meter)) -> (String
         per_operation += s.wall / s.operations.max(1.0) / plan.children as f64;
         wall += s.wall;
         cpu += s.cpu;
+        if began == 0.0 {
+            began = s.began;
+        }
         tail = s.counters[..s.counter_count]
             .iter()
             .map(|(i, v)| format!(", \"{}\": {v}", COUNTERS[*i]))
@@ -141,10 +151,12 @@ pub fn run_case(name: &str, plan: Plan, subject: &dyn Fn(&mut Meter)) -> (String
     let share = if wall > 0.0 { cpu / wall } else { 1.0 };
     let text = format!(
         "{{\"name\": \"{name}\", \"run_name\": \"{name}\", \"run_type\": \"iteration\", \
-         \"iterations\": {}, \"real_time\": {}, \"time_unit\": \"{}\", \"cpu_share\": {share}{tail}}}",
+         \"iterations\": {}, \"real_time\": {}, \"time_unit\": \"{}\", \"cpu_share\": {share}, \
+         \"began\": {began}, \"ended\": {}{tail}}}",
         plan.children,
         per_operation * scale,
-        plan.unit
+        plan.unit,
+        unsafe { (*sample).ended }
     );
     (text, good)
 }

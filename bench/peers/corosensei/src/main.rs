@@ -1,6 +1,6 @@
 //! The comparison's Rust peer: corosensei, measured as bench/*.cpp measures the other peers, once per run.
 //!
-//!     corosensei_bench [subject/variant ...]      all, unless some are named
+//!     corosensei_bench [subject/variant[/peer] ...]      all, unless some are named
 //!
 //! prints the cases as Google Benchmark's JSON; tools/bench_report.py merges them.
 
@@ -12,10 +12,11 @@ mod subjects;
 fn run<P: peer::Peer>(wanted: &[String], lines: &mut Vec<String>) -> bool {
     let mut good = true;
     for (name, plan, subject) in subjects::all::<P>() {
-        if !wanted.is_empty() && !wanted.iter().any(|w| w == name) {
+        let case = format!("{name}/{}", P::NAME);
+        if !wanted.is_empty() && !wanted.iter().any(|w| w == name || *w == case) {
             continue;
         }
-        let (line, ok) = harness::run_case(&format!("{name}/{}", P::NAME), plan, &*subject);
+        let (line, ok) = harness::run_case(&case, plan, &*subject);
         lines.push(line);
         good = good && ok;
     }
