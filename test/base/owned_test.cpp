@@ -11,37 +11,37 @@ namespace {
 using weft::detail::make_owned;
 using weft::detail::owned;
 
-struct counted {
-    explicit counted(int& n) : alive(&n) { ++*alive; }
-    counted(const counted&) = delete;
-    ~counted() { --*alive; }
+struct life {
+    explicit life(int& n) : alive(&n) { ++*alive; }
+    life(const life&) = delete;
+    ~life() { --*alive; }
     int* alive;
 };
 
 TEST(owned, deletes_its_object_with_itself) {
     int alive = 0;
     {
-        const owned<counted> c = make_owned<counted>(alive);
+        const owned<life> c = make_owned<life>(alive);
         EXPECT_TRUE(c);
         EXPECT_EQ(alive, 1);
         EXPECT_EQ(c->alive, &alive);
         EXPECT_EQ((*c).alive, &alive);
     }
     EXPECT_EQ(alive, 0);
-    EXPECT_FALSE(owned<counted>());
+    EXPECT_FALSE(owned<life>());
 }
 
 TEST(owned, moves_its_object_and_is_empty_afterwards) {
     int first = 0, second = 0;
-    owned<counted> a = make_owned<counted>(first), b = make_owned<counted>(second);
+    owned<life> a = make_owned<life>(first), b = make_owned<life>(second);
     b = std::move(a);
     EXPECT_EQ(first, 1);
     EXPECT_EQ(second, 0);
     EXPECT_EQ(a.get(), nullptr);
-    owned<counted> c = std::move(b);
+    owned<life> c = std::move(b);
     EXPECT_EQ(b.get(), nullptr);
     EXPECT_EQ(first, 1);
-    owned<counted>& itself = c;
+    owned<life>& itself = c;
     c = std::move(itself);
     EXPECT_EQ(first, 1);
     EXPECT_TRUE(c);
@@ -49,16 +49,16 @@ TEST(owned, moves_its_object_and_is_empty_afterwards) {
 
 TEST(owned, releases_and_replaces_its_object) {
     int alive = 0, other = 0;
-    owned<counted> c = make_owned<counted>(alive);
-    c.reset(new counted(other));
+    owned<life> c = make_owned<life>(alive);
+    c.reset(new life(other));
     EXPECT_EQ(alive, 0);
-    counted* const p = c.release();
+    life* const p = c.release();
     EXPECT_FALSE(c);
     EXPECT_EQ(other, 1);
     delete p;
     c.reset();
-    static_assert(!std::is_copy_constructible_v<owned<counted>>);
-    static_assert(std::is_nothrow_move_constructible_v<owned<counted>>);
+    static_assert(!std::is_copy_constructible_v<owned<life>>);
+    static_assert(std::is_nothrow_move_constructible_v<owned<life>>);
 }
 
 }  // namespace

@@ -6,17 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <limits>
+
+#include "weft/base/detail/timespec.hpp"
 
 namespace weft::detail {
 namespace {
-
-// Time points before the clock's first count as that first one: they have passed.
-timespec timespec_of(time_point t) noexcept {
-    const auto since = t < time_point{} ? duration::zero() : t.time_since_epoch();
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since);
-    return {static_cast<time_t>(seconds.count()), static_cast<long>((since - seconds).count())};
-}
 
 // The system call itself: `syscall` may be a hook. A negative result is an error number.
 long futex_call(const void* word, int op, std::uint32_t value, const timespec* moment,
@@ -57,7 +51,7 @@ long futex_call(const void* word, int op, std::uint32_t value, const timespec* m
 }  // namespace
 
 bool futex_wait_at(void* word, std::uint32_t expected, time_point until) noexcept {
-    const timespec moment = timespec_of(until);
+    const timespec moment = timespec_of(until.time_since_epoch());
     // With bits the time is absolute, and of CLOCK_MONOTONIC.
     return futex_call(word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                       until == never ? nullptr : &moment, FUTEX_BITSET_MATCH_ANY) != -ETIMEDOUT;

@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
+
+#include "weft/base/detail/timespec.hpp"
 
 namespace weft::detail {
 
 void nap(duration d) noexcept {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
-    const ::timespec some = {static_cast<std::time_t>(seconds.count()),
-                             static_cast<long>((d - seconds).count())};
+    const ::timespec some = timespec_of(d);
     ::syscall(SYS_nanosleep, &some, nullptr);  // ended early by a signal, it is as good
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "weft/base/detail/timespec.hpp"
 #include "weft/hook/detail/calls.hpp"
 #include "weft/hook/detail/in_process.hpp"
 #include "weft/hook/detail/readable.hpp"
@@ -23,19 +24,13 @@ duration duration_of(const timespec& t) noexcept {
     return hook::duration_of(t.tv_sec, std::chrono::nanoseconds(t.tv_nsec));
 }
 
-timespec timespec_of(duration d) noexcept {
-    if (d < duration::zero()) d = duration::zero();
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
-    return {seconds.count(), (d - seconds).count()};
-}
-
 // Returns 0, or an errno value and the time that is left.
 int sleep_for(duration d, timespec* left) {
     const int before = errno;
     const time_point end = after(now(), d);
     const int why = until(end);
     errno = before;
-    if (why != 0 && left != nullptr) *left = timespec_of(end - now());
+    if (why != 0 && left != nullptr) *left = weft::detail::timespec_of(end - now());
     return why;
 }
 
@@ -92,13 +87,13 @@ bool is_known(clockid_t by) noexcept {
 int sleep_by(clockid_t by, const timespec& wanted, timespec* left) {
     timespec moment{};
     ::clock_gettime(by, &moment);
-    moment =
-        timespec_of(after(time_point(duration_of(moment)), duration_of(wanted)) - time_point());
+    moment = weft::detail::timespec_of(after(time_point(duration_of(moment)), duration_of(wanted)) -
+                                       time_point());
     const int why = sleep_until(by, moment);
     if (why != 0 && left != nullptr) {
         timespec there{};
         ::clock_gettime(by, &there);
-        *left = timespec_of(duration_of(moment) - duration_of(there));
+        *left = weft::detail::timespec_of(duration_of(moment) - duration_of(there));
     }
     return why;
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 
+#include "weft/base/detail/timespec.hpp"
 #include "weft/hook/detail/calls.hpp"
 #include "weft/hook/detail/interruption.hpp"
 #include "weft/hook/detail/offloaded_call.hpp"
@@ -53,10 +54,6 @@ public:
 protected:
     virtual int ask(duration timeout) noexcept = 0;
     int hurrier() const noexcept { return hurry_; }
-    static timespec timespec_of(duration d) noexcept {
-        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
-        return {seconds.count(), (d - seconds).count()};
-    }
 
 private:
     const time_point deadline_;
@@ -78,7 +75,7 @@ public:
 
 private:
     int ask(duration timeout) noexcept override {
-        const timespec t = timespec_of(timeout);
+        const timespec t = weft::detail::timespec_of(timeout);
         return real::ppoll(all_.get(), count_ + 1, &t, &mask());
     }
 
@@ -119,7 +116,7 @@ private:
     unsigned char* asked(int i) noexcept { return set(i + 3); }
     int ask(duration timeout) noexcept override {
         std::memcpy(set(0), asked(0), 3 * bytes_);
-        const timespec t = timespec_of(timeout);
+        const timespec t = weft::detail::timespec_of(timeout);
         const auto as_set = [&](int i) {
             return i == 0 || has_[i] ? reinterpret_cast<fd_set*>(set(i)) : nullptr;
         };

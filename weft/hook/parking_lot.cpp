@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "weft/base/detail/fibonacci_hash.hpp"
 #include "weft/base/detail/line.hpp"
 #include "weft/base/errno.hpp"
 #include "weft/hook/detail/beside.hpp"
@@ -36,11 +37,9 @@ struct alignas(cache_line_bytes) padded_line {
 };
 constinit padded_line lines[line_count];
 
-// Fibonacci hashing: the high bits are the mixed ones.
 parking_line& line_of(const void* address) noexcept {
-    constexpr std::uint64_t golden = 0x9E37'79B9'7F4A'7C15;
     static_assert(line_count == 1u << 8);
-    return lines[reinterpret_cast<std::uintptr_t>(address) * golden >> (64 - 8)].line;
+    return lines[weft::detail::fibonacci_hash(address, 8)].line;
 }
 
 // A thread that forks may have left other threads in the middle of a change.

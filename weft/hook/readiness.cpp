@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 
+#include "weft/base/detail/timespec.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/detail/calls.hpp"
@@ -90,8 +91,7 @@ int really_wait(time_point moment, ended_by by) noexcept {
         const duration left =
             std::min<duration>(time_left(steady_now(), end), std::chrono::hours(1));
         if (left <= duration::zero()) return 0;
-        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-        const timespec t = {seconds.count(), (left - seconds).count()};
+        const timespec t = weft::detail::timespec_of(left);
         // Whether a handler has SA_RESTART cannot be seen here.
         if (real::nanosleep(&t, nullptr) != 0 && by == ended_by::any_handler) return errno;
     }

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "weft/base/detail/fibonacci_hash.hpp"
 #include "weft/base/detail/spin_lock.hpp"
 #include "weft/wait/detail/thread_executor.hpp"
 
@@ -12,10 +13,7 @@ namespace weft::detail {
 // Failed blocks, the earliest first; all blocks of one flow are in one list.
 class nursery_block::failed_list {
 public:
-    static failed_list& of(const flow& f) noexcept {
-        constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
-        return all[(reinterpret_cast<std::uintptr_t>(&f) * golden) >> (64 - bits)];
-    }
+    static failed_list& of(const flow& f) noexcept { return all[fibonacci_hash(&f, bits)]; }
 
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }

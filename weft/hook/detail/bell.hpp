@@ -34,6 +34,7 @@
 
 #include "weft/base/detail/asymmetric_fence.hpp"
 #include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/fibonacci_hash.hpp"
 #include "weft/base/detail/futex.hpp"
 #include "weft/base/detail/spin_lock.hpp"
 
@@ -136,11 +137,8 @@ public:
     };
 
 private:
-    // Fibonacci hashing: the high bits are the mixed ones.
     static std::size_t set_of(const void* address) noexcept {
-        constexpr std::uint64_t golden = 0x9E37'79B9'7F4A'7C15;
-        constexpr int bits = std::countr_zero(set_count);
-        return reinterpret_cast<std::uintptr_t>(address) * golden >> (64 - bits);
+        return weft::detail::fibonacci_hash(address, std::countr_zero(set_count));
     }
     template <class F>
     static void answer_set(set& s, F& unparks) noexcept {

@@ -6,10 +6,10 @@
 
 #include <time.h>
 
-#include <chrono>
 #include <cstdint>
 
 #include "weft/base/clock.hpp"
+#include "weft/base/detail/timespec.hpp"
 #include "weft/io/detail/descriptor.hpp"
 #include "weft/io/detail/wakeup_fd.hpp"
 
@@ -23,12 +23,7 @@ void collect_until(time_point until, wakeup_fd& wake, const Collect& collect) no
     do {
         ::timespec limit{};
         const bool asleep = wake.begin_sleep();
-        if (asleep && until != never) {
-            const duration left = time_left(steady_now(), until);
-            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-            limit.tv_sec = seconds.count();
-            limit.tv_nsec = (left - seconds).count();
-        }
+        if (asleep && until != never) limit = timespec_of(time_left(steady_now(), until));
         slept_well = collect(asleep && until == never ? nullptr : &limit);
     } while (!slept_well);
 }

@@ -11,12 +11,14 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "weft/base/detail/fibonacci_hash.hpp"
 #include "weft/base/detail/system_mutex.hpp"
 #include "weft/manager/detail/managed_task.hpp"
 
@@ -81,9 +83,8 @@ private:
         std::unordered_map<Id, known> keys;
     };
     shard& shard_of(const Id& id) const {
-        // The upper half as well: many a std::hash is the number itself.
-        const std::size_t h = std::hash<Id>()(id);
-        return shards_[(h ^ h >> 32) % shard_count];
+        // Mixed, since many a std::hash is the number itself.
+        return shards_[fibonacci_hash(std::hash<Id>()(id), std::countr_zero(shard_count))];
     }
 
     mutable std::array<shard, shard_count> shards_;

@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "weft/base/detail/atomic.hpp"
+#include "weft/base/detail/fibonacci_hash.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft::detail {
@@ -71,7 +72,7 @@ private:
     // The slot of an address, or the empty one where it belongs.
     static slot& place_of(const table& t, std::uintptr_t address) noexcept {
         const std::size_t mask = (std::size_t{1} << t.bits) - 1;
-        std::size_t i = (address * 0x9e3779b97f4a7c15) >> (64 - t.bits);
+        std::size_t i = fibonacci_hash(address, t.bits);
         for (;; i = (i + 1) & mask) {
             // Relaxed: a reader loads the address again, and the writer wrote it itself.
             const std::uintptr_t there = t.slots[i].address.load(std::memory_order_relaxed);
