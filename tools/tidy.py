@@ -145,6 +145,7 @@ TESTED_ELSEWHERE = {
     "weft/manager/detail/managed_coroutine.hpp": "task_manager_test: C++20 tasks",
     "weft/manager/detail/manager_core.hpp": "task_manager_test: limits, time, the end of all",
     "weft/poll/detail/poll_future_core.hpp": "poll_future_test: what does not depend on its T",
+    "weft/unwind/detail/unwind_frame.hpp": "unwind_test: each frame that it refuses",
     "weft/poll/detail/poll_slot.hpp": "poll_future_test: values of any kind, made, taken and left",
     "weft/posix/detail/begin.hpp": "weft_create_test and weft_run_test",
     "weft/posix/detail/caller.hpp": "weft_cancel_test: which agent calls, and how it may end",

@@ -74,7 +74,9 @@ WEFT_NOINLINE inline void die(victim& k) {
     asm volatile("" : "+r"(killed));
     if (!killed) return;
     if (k.by == way::walked) unwind(k);
+#if !WEFT_ARM
     k.slow_until = k.by == way::forced ? ~std::uintptr_t{0} : 0;
+#endif
     weft_unwind_slowly(k);
 }
 

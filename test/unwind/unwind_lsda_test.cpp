@@ -35,7 +35,10 @@ public:
             bytes_.insert(bytes_.end(), {s.start, s.length, s.pad, s.action});
         bytes_.insert(bytes_.end(), actions);
         bytes_.insert(bytes_.end(), 4, 0);
-        bytes_.insert(bytes_.end(), specifications);
+        for (const unsigned char s : specifications) {
+            bytes_.push_back(s);
+            if (WEFT_ARM) bytes_.insert(bytes_.end(), 3, 0);  // in words
+        }
     }
 
     landing at(unsigned offset, table_language language = table_language::cpp) const {

@@ -122,11 +122,15 @@ TEST_P(unwind_law, enters_a_landing_pad_with_the_call_arguments_popped) {
 }
 
 // Many live values around the call, so that the pad needs each register that a call preserves.
-WEFT_NOINLINE void registers_frame(victim& k, log_of_ints& log, std::uint64_t seed) {
-    std::uint64_t v[6];
-    for (auto& x : v) asm volatile("" : "=r"(x) : "0"(seed = seed * 6364136223846793005u + 1));
-    std::uint64_t a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5];
-    asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+WEFT_NOINLINE void registers_frame(victim& k, log_of_ints& log, std::uintptr_t seed) {
+    std::uintptr_t v[6];
+    for (auto& x : v) {
+        seed = static_cast<std::uintptr_t>(seed * 6364136223846793005u + 1);
+        asm volatile("" : "=r"(x) : "0"(seed));
+    }
+    std::uintptr_t a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5];
+    asm volatile("" : "+r"(a), "+r"(b), "+r"(c));  // two statements: i386 has six registers
+    asm volatile("" : "+r"(d), "+r"(e), "+r"(f));
     try {
         noted object{log, 0};
         descend(k, log, 1);
@@ -452,6 +456,7 @@ TEST_P(unwind_law, ends_the_handler_of_the_suspension) {
 }
 
 TEST_P(unwind_law, passes_a_rethrowing_catch_all_around_the_active_handler) {
+    if (WEFT_ARM) GTEST_SKIP() << "the runtime terminates (unwind.hpp)";
     EXPECT_EQ(run(k,
                   [&] {
                       noted outer{log, 3};
@@ -477,6 +482,7 @@ TEST_P(unwind_law, passes_a_rethrowing_catch_all_around_the_active_handler) {
 }
 
 TEST_P(unwind_law, restores_the_handled_exception_when_it_is_swallowed) {
+    if (WEFT_ARM) GTEST_SKIP() << "the runtime terminates (unwind.hpp)";
     EXPECT_EQ(run(k,
                   [&] {
                       try {
@@ -502,6 +508,7 @@ TEST_P(unwind_law, restores_the_handled_exception_when_it_is_swallowed) {
 }
 
 TEST_P(unwind_law, can_be_held_by_an_exception_ptr) {
+    if (WEFT_ARM) GTEST_SKIP() << "the runtime terminates (unwind.hpp)";
     std::exception_ptr kept;
     EXPECT_EQ(run(k,
                   [&] {

@@ -3,26 +3,24 @@
 #include <dlfcn.h>
 
 #include <typeinfo>
+#include <utility>
 
 #include "weft/base/assert.hpp"
-#include "weft/unwind/detail/unwind_rules.hpp"
+#include "weft/unwind/detail/unwind_frame.hpp"
 #include "weft/unwind/detail/unwind_steps.hpp"
-
-#if WEFT_ARM
-#error "a kill is not written for ARM's own exceptions (EHABI), whose header is a longer one"
-#endif
 
 // A program may have no unwinder and no C++ runtime at all.
 #pragma weak _Unwind_ForcedUnwind
 #pragma weak _Unwind_Backtrace
-#pragma weak _Unwind_GetCFA
-#pragma weak _Unwind_GetIP
 
 extern "C" {
 // The part of the C++ runtime's per-thread state that its ABI specifies.
 struct weft_eh_globals {
     void* caught;
     unsigned uncaught;
+#if WEFT_ARM
+    void* in_cleanup;
+#endif
 };
 [[gnu::weak]] weft_eh_globals* __cxa_get_globals() noexcept;
 [[gnu::weak]] void* __cxa_allocate_exception(std::size_t) noexcept;
@@ -38,8 +36,16 @@ void __asan_handle_no_return();
 namespace weft::detail {
 namespace {
 
-constexpr std::uint64_t weft_class = 0x574546544b494c4c;     // "WEFTKILL"
-constexpr std::uint64_t gnu_cpp_class = 0x474e5543432b2b00;  // "GNUCC++\0"
+// The class of an exception is a number, but under ARM's EHABI eight bytes in order; and there its
+// runtime knows a forced unwind by its class.
+constexpr std::uint64_t class_of(const char (&name)[9]) noexcept {
+    std::uint64_t number = 0;
+    for (int i = 0; i != 8; ++i)
+        number |= std::uint64_t{static_cast<unsigned char>(name[i])} << 8 * (WEFT_ARM ? i : 7 - i);
+    return number;
+}
+constexpr std::uint64_t weft_class = class_of(WEFT_ARM ? "GNUCFOR\0" : "WEFTKILL");
+constexpr std::uint64_t gnu_cpp_class = class_of("GNUCC++\0");
 
 // Called when a catch (...) ends without having rethrown. Entering the handler did not subtract a
 // foreign exception from the count of uncaught exceptions; it did subtract one of the runtime's.
@@ -54,7 +60,8 @@ void swallow(int reason, unwind_header* e) {
 }
 
 // For a catch (...) inside another handler: the runtime stacks only its own exceptions and
-// terminates on others. So this kill uses one of the runtime's, which allocates and counts it.
+// terminates on others. So this kill uses one of the runtime's, which allocates and counts it. ARM's
+// personality routine makes any forced unwind's exception one of no runtime, before a handler runs.
 void raise_as_runtime(unwinding& u) noexcept {
     if (__cxa_init_primary_exception == nullptr || &weft_forced_unwind_type == nullptr) return;
     void* object = __cxa_allocate_exception(1);
@@ -75,15 +82,11 @@ struct obstacle {
 // Checks one frame of the dry walk by _Unwind_Backtrace; stops the walk at an obstacle.
 _Unwind_Reason_Code inspect(_Unwind_Context* context, void* argument) {
     obstacle& o = *static_cast<obstacle*>(argument);
-    const std::uintptr_t pc = _Unwind_GetIP(context);
-    if (pc == 0 || _Unwind_GetCFA(context) >= reinterpret_cast<std::uintptr_t>(o.u.end))
-        return _URC_NORMAL_STOP;
-    frame_rule spare;
-    const frame_rule& rule = rule_at(pc, spare);
-    o.why = rule.why;
-    if (!WEFT_EXCEPTIONS && rule.pad != 0) o.why = built_without_exceptions;
+    const std::uintptr_t pc = pc_of(context);
+    if (pc == 0 || sp_of(context) >= reinterpret_cast<std::uintptr_t>(o.u.end)) return end_of_walk;
+    o.why = obstacle_at(context, pc);
     o.pc = pc;
-    return o.why != nullptr ? _URC_NORMAL_STOP : _URC_NO_REASON;
+    return o.why != nullptr ? end_of_walk : _URC_NO_REASON;
 }
 
 }  // namespace
@@ -93,11 +96,15 @@ void raise(unwinding& u) noexcept {
     if (__cxa_get_globals != nullptr) {
         weft_eh_globals* globals = __cxa_get_globals();
         u.uncaught_before = globals->uncaught++;
-        if (globals->caught != nullptr) raise_as_runtime(u);
+#if WEFT_ARM  // where a cleanup inside another is for the runtime's own exceptions as well
+        u.in_cleanup_before = std::exchange(globals->in_cleanup, nullptr);
+#endif
+        if (!WEFT_ARM && globals->caught != nullptr) raise_as_runtime(u);
     }
-    *u.exception = {u.exception == &u.header ? weft_class : gnu_cpp_class, swallow,
-                    reinterpret_cast<std::uintptr_t>(&weft_unwind_stop),
-                    reinterpret_cast<std::uintptr_t>(&u)};
+    *u.exception = {.exception_class = u.exception == &u.header ? weft_class : gnu_cpp_class,
+                    .cleanup = swallow,
+                    .stop = reinterpret_cast<std::uintptr_t>(&weft_unwind_stop),
+                    .stop_argument = reinterpret_cast<std::uintptr_t>(&u)};
 }
 
 void recount(unwinding& u) noexcept {
@@ -106,7 +113,12 @@ void recount(unwinding& u) noexcept {
 
 void settle(unwinding& u) noexcept {
     if (u.exception == nullptr) return;
-    if (__cxa_get_globals != nullptr) __cxa_get_globals()->uncaught = u.uncaught_before;
+    if (__cxa_get_globals != nullptr) {
+        __cxa_get_globals()->uncaught = u.uncaught_before;
+#if WEFT_ARM
+        __cxa_get_globals()->in_cleanup = u.in_cleanup_before;
+#endif
+    }
     if (u.exception != &u.header) u.runtime_cleanup(_URC_FOREIGN_EXCEPTION_CAUGHT, u.exception);
     u.exception = nullptr;
 }

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "weft/base/platform.hpp"
+
 // An exception table:
 //
 //   header   | @LPStart encoding, [@LPStart] | @TType encoding, [offset of @TType] |
@@ -24,6 +26,10 @@ struct types {
     const unsigned char* base;
     unsigned char encoding;
 };
+
+// A type in a table of ARM's EHABI, whatever the table says: the address of a pointer to it, relative
+// to itself.
+constexpr unsigned char arm_type_encoding = 0x90;
 
 // Indexed by the format of an encoding; 0 for a variable length.
 constexpr unsigned format_bytes[8] = {sizeof(std::uintptr_t), 0, 2, 4, 8, 0, 0, 0};
@@ -48,6 +54,13 @@ bool catches_forced(std::int64_t filter, const types& t, const dwarf_bases& base
     return std::strcmp(info.name, "N10__cxxabiv115__forced_unwindE") == 0;
 }
 
+// Whether an exception specification has no type. Under ARM's EHABI it is a list of words.
+bool allows_nothing(std::int64_t filter, const types& t) noexcept {
+    const std::int64_t number = -1 - filter;
+    if (WEFT_ARM) return dwarf_cursor(t.base + 4 * number).take<std::uint32_t>() == 0;
+    return dwarf_cursor(t.base + number).uleb() == 0;
+}
+
 // Walks a call's actions, innermost first, up to the first that applies.
 landing act(std::uintptr_t pad, const unsigned char* action, const types& t,
             const dwarf_bases& bases) noexcept {
@@ -63,8 +76,7 @@ landing act(std::uintptr_t pad, const unsigned char* action, const types& t,
             if (catches_forced(filter, t, bases, found.known) || !found.known) return found;
         } else {
             if (t.base == nullptr) return found.known = false, found;
-            const bool nothing_allowed = dwarf_cursor(t.base - 1 - filter).uleb() == 0;
-            if (nothing_allowed) return {by_specification, 0, 0, true};
+            if (allows_nothing(filter, t)) return {by_specification, 0, 0, true};
         }
         if (next == 0) return cleanup;
         c = dwarf_cursor(from + next);
@@ -88,6 +100,7 @@ landing read_lsda(const void* lsda, std::uintptr_t call, const dwarf_bases& base
     if (t.encoding != dwarf_cursor::omitted) {
         const std::uint64_t offset = c.uleb();
         t.base = c.at() + offset;
+        if (WEFT_ARM) t.encoding = arm_type_encoding;
     }
 
     const auto site_encoding = c.take<unsigned char>();

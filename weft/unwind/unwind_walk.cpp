@@ -4,6 +4,7 @@
 // stack, and then either loads them and jumps, or continues unchanged. So each C++ function here
 // returns, and its cleanups and the sanitizers' records of it are in order.
 #include "weft/base/assert.hpp"
+#include "weft/unwind/detail/unwind_frame.hpp"
 #include "weft/unwind/detail/unwind_rules.hpp"
 #include "weft/unwind/detail/unwind_steps.hpp"
 
@@ -285,8 +286,9 @@ extern "C" _Unwind_Reason_Code weft_unwind_stop(int, _Unwind_Action actions,
     using namespace weft::detail;
     unwinding& u = *static_cast<unwinding*>(argument);
     recount(u);
-    const bool at_end = _Unwind_GetCFA(context) >= reinterpret_cast<std::uintptr_t>(u.end);
+    const bool at_end = sp_of(context) >= reinterpret_cast<std::uintptr_t>(u.end);
     if (!at_end && (actions & _UA_END_OF_STACK) == 0) return _URC_NO_REASON;
+    if (WEFT_ARM && !at_end) weft::fail("a function without an unwind table is in the way of a kill");
     settle(u);
     u.finished(u);
     weft::fail("unwinding::finished returned");

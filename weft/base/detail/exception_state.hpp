@@ -19,7 +19,7 @@ struct exception_state {
     void* caught;
     unsigned uncaught;
 #if defined(__arm__)
-    void* in_cleanup;  // exceptions whose cleanups run; each of them is uncaught
+    void* in_cleanup = nullptr;  // exceptions whose cleanups run; each of them is uncaught
 #endif
 
     // Not zero if the state is not empty, by one load where that can be; two loads would give the

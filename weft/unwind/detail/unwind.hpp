@@ -32,6 +32,9 @@
 // - A kill of a coroutine suspended inside a catch handler makes the C++ runtime allocate its
 //   exception. The first kill through a return address decodes that frame and may allocate; both
 //   need 6 KiB of stack.
+// - Under ARM's EHABI the C++ runtime terminates when a kill comes to a catch (...) inside another
+//   handler; a function of C with cleanups is held for one of C++, and its calls that have none are
+//   refused as noexcept; a function without a table ends the program, after the cleanups below it.
 // - If a shadow stack is active (CET SHSTK), only _Unwind_ForcedUnwind is used.
 // - `finished` is entered on a stack on which TSan has seen no return: give a fresh TSan fiber to
 //   the next code that runs there.
@@ -46,12 +49,20 @@
 namespace weft::detail {
 
 // The unwinder's part of an exception: _Unwind_Exception, whose size in <unwind.h> changes with
-// -mavx512f, so it may not be part of a layout. Forced unwinding owns the last two words.
-struct alignas(16) unwind_header {
-    std::uint64_t exception_class;
-    void (*cleanup)(int reason, unwind_header*);
-    std::uintptr_t stop;
-    std::uintptr_t stop_argument;  // the unwinding
+// -mavx512f, so it may not be part of a layout. Forced unwinding owns `stop` and `stop_argument`.
+// ARM's is longer.
+struct alignas(WEFT_ARM ? 8 : 16) unwind_header {
+    std::uint64_t exception_class = 0;
+    void (*cleanup)(int reason, unwind_header*) = nullptr;
+    std::uintptr_t stop = 0;
+#if WEFT_ARM
+    std::uintptr_t personality = 0;
+    std::uintptr_t call_site = 0;
+#endif
+    std::uintptr_t stop_argument = 0;  // the unwinding
+#if WEFT_ARM
+    std::uintptr_t caches[15] = {};  // of the unwinder's
+#endif
 };
 
 // The unwinding of one stack. It is stored outside the stack that it unwinds, and may be used
@@ -75,9 +86,14 @@ struct unwinding {
     // Set by unwind().
     unwind_header* exception = nullptr;  // &header, or that of an exception of the C++ runtime's
     void (*runtime_cleanup)(int reason, unwind_header*) = nullptr;  // of the latter
+#if !WEFT_ARM
     std::uintptr_t slow_until = 0;  // at a lower sp the table is not used
+#endif
     unsigned uncaught_before = 0;   // std::uncaught_exceptions() at the start
     unwind_header header = {};
+#if WEFT_ARM
+    void* in_cleanup_before = nullptr;  // the runtime's exceptions whose cleanups run
+#endif
 };
 
 // Called on the stack that is to be unwound, in a frame that will not be resumed. May unwind: the

@@ -20,10 +20,9 @@
 
 namespace weft::detail {
 
-#if WEFT_X86_64
-static_assert(offsetof(unwinding, header) == 80,
+static_assert(offsetof(unwinding, header) - offsetof(unwinding, type) ==
+                  (WEFT_ARM ? 32 : sizeof(void*) == 8 ? 80 : 48),
               "as in libstdc++'s and libc++abi's __cxa_exception");
-#endif
 
 // Makes the exception that the landing pads pass on.
 void raise(unwinding& u) noexcept;
