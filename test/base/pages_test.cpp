@@ -126,8 +126,8 @@ TEST(pages, leave_no_extra_pages_mapped_when_aligned) {
 
 TEST(pages, are_null_with_errno_preserved_when_unavailable) {
     errno = 5;
-    EXPECT_EQ(weft::detail::try_acquire_pages(SIZE_MAX / 4), nullptr);
-    EXPECT_EQ(weft::detail::try_acquire_aligned_pages(SIZE_MAX / 4 + 1), nullptr);
+    EXPECT_EQ(weft::detail::try_acquire_pages(SIZE_MAX / 4 * 3), nullptr);
+    EXPECT_EQ(weft::detail::try_acquire_aligned_pages(SIZE_MAX / 2 + 1), nullptr);
     EXPECT_EQ(errno, 5);
 }
 

@@ -25,7 +25,7 @@ TEST(reply_table, finds_each_reply_once_and_counts_late_ones) {
     for (std::uint64_t n = 0; n < count; ++n) ASSERT_TRUE(t.insert(all.emplace_back(n * 7)));
     EXPECT_EQ(t.count(), count);
     for (std::uint64_t n = 0; n < count; ++n) {
-        EXPECT_EQ(t.take(n * 7, type_id_of<int>()), &all[n]);
+        EXPECT_EQ(t.take(n * 7, type_id_of<int>()), &all[static_cast<std::size_t>(n)]);
         EXPECT_EQ(t.take(n * 7, type_id_of<int>()), nullptr) << "twice";
     }
     EXPECT_EQ(t.late_count(), count);

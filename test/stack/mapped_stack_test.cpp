@@ -9,6 +9,7 @@
 #include "test/stack/memory_probe.hpp"
 #include "test/support/touch.hpp"
 #include "weft/stack/detail/guard.hpp"
+#include "weft/stack/detail/os_memory.hpp"
 
 namespace weft {
 namespace {
@@ -78,7 +79,8 @@ TEST(mapped_stack, is_empty_when_it_cannot_be_guarded) {
 }
 
 TEST(mapped_stack, is_empty_for_excessive_sizes) {
-    for (const std::size_t bytes : {~std::size_t{0}, std::size_t{1} << 63, std::size_t{1} << 47}) {
+    for (const std::size_t bytes :
+         {~std::size_t{0}, ~std::size_t{0} / 2, detail::most_stack_bytes + 1}) {
         EXPECT_FALSE(mapped_stack(bytes).acquire());
         EXPECT_FALSE(mapped_stack(4096, bytes).acquire());
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 
 #include "test/task/agents.hpp"
@@ -156,13 +157,13 @@ TEST(async_generator, is_destroyed_at_a_yield_and_in_a_wait) {
 }
 
 TEST(async_generator, of_a_million_elements_needs_no_more_stack_than_of_one) {
-    const auto body = []() -> task<long> {
-        long sum = 0;
+    const auto body = []() -> task<std::int64_t> {
+        std::int64_t sum = 0;
         auto g = count(0, 1000000);
         while (const int* n = co_await g.next()) sum += *n;
         co_return sum;
     };
-    EXPECT_EQ(weft::sync_wait(body()), 499999500000L);
+    EXPECT_EQ(weft::sync_wait(body()), 499'999'500'000);
 }
 
 TEST(async_generator, can_be_awaited_by_a_foreign_coroutine) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <set>
@@ -62,8 +63,8 @@ TEST(timer_heap, matches_a_sorted_set_under_random_removals) {
     for (int round = 0; round < 20; ++round) {
         timer_heap h;
         std::vector<std::unique_ptr<timer_node>> timers;
-        std::vector<std::size_t> order(300);
-        std::set<std::pair<time_point, std::size_t>> model;  // and the number of the arming
+        std::vector<std::uint64_t> order(300);
+        std::set<std::pair<time_point, std::uint64_t>> model;  // and the number of the arming
         for (std::size_t i = 0; i < order.size(); ++i)
             timers.push_back(std::make_unique<timer_node>());
         for (int step = 0; step < 3'000; ++step) {

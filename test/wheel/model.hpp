@@ -97,7 +97,7 @@ public:
     }
 
 private:
-    timer& any() { return timers_[random_() % timers_.size()]; }
+    timer& any() { return timers_[static_cast<std::size_t>(random_() % timers_.size())]; }
 
     // As many of one bit length as of any other.
     tick far(unsigned bits) {

@@ -10,6 +10,7 @@
 //   weft::time_point end = weft::after(weft::steady_now(), 250ms);
 #pragma once
 
+#include <cfloat>
 #include <chrono>
 #include <type_traits>
 
@@ -28,9 +29,10 @@ inline time_point steady_now() noexcept { return clock::now(); }
 template <class Rep, class Period>
 constexpr duration saturated(std::chrono::duration<Rep, Period> d) noexcept {
     // Whole numbers are compared in long double, which holds every count of nanoseconds; others in
-    // their own type, where the greatest count becomes 2^63 and all below it is one.
+    // their own type, where the greatest count becomes 2^63 and all below it is one, unless the
+    // processor computes in a wider one (x87) and rounds what was compared only when it is stored.
     constexpr bool whole = !std::chrono::treat_as_floating_point_v<Rep>;
-    using number = std::conditional_t<whole, long double, Rep>;
+    using number = std::conditional_t<whole || FLT_EVAL_METHOD != 0, long double, Rep>;
     const std::chrono::duration<number, duration::period> w(d);
     if (w >= decltype(w)(duration::max())) return duration::max();
     if (!(w > decltype(w)(duration::min()))) return duration::min();  // also NaN

@@ -128,7 +128,7 @@ send_file_operation::send_file_operation(stream_core& c, const descriptor_ref& f
     : stream_operation(c, false, nullptr, 0, 1, c.options.write_timeout, "room for a file"),
       part_{from, offset, 0},
       left_(bytes),
-      all_(bytes) {
+      all_(static_cast<std::size_t>(bytes)) {
     request_.what = io_request::send_file;
     enough_ = look;
 }
@@ -142,13 +142,15 @@ bool send_file_operation::is_refused() noexcept {
     if (n < 0) return progress(n);
     if (S_ISDIR(s.st_mode)) return progress(-EISDIR);
     if (!S_ISREG(s.st_mode) || part_.offset > std::uint64_t{INT64_MAX}) return progress(-EINVAL);
+    if (left_ != static_cast<std::size_t>(left_))
+        return progress(-EINVAL);  // the result could not count them
     return left_ == 0 && progress(0);
 }
 
 bool send_file_operation::ready() noexcept {
     if (!take_turn() || (request_.of && is_refused())) return true;
     request_.data = &part_;  // stays at this address from now on
-    part_.bytes = std::min<std::uint64_t>(left_, turn_bytes);
+    part_.bytes = bytes_of_turn();
     return io_operation::ready() && !rests();
 }
 
@@ -178,7 +180,7 @@ bool send_file_operation::look(io_operation& op, std::size_t count) noexcept {
     auto& self = static_cast<send_file_operation&>(op);
     self.left_ -= count;
     self.part_.offset += count;
-    self.part_.bytes = std::min<std::uint64_t>(self.left_, turn_bytes);
+    self.part_.bytes = self.bytes_of_turn();
     self.turn_ += count;
     self.rests_ = self.left_ != 0 && self.turn_ >= turn_bytes;
     return self.left_ == 0 || self.rests_;

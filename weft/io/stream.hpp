@@ -132,8 +132,9 @@ public:
     // the program, and the file's position is not used. Sends at most a MiB at a time, and then
     // lets others run. What is not in memory is read from the disk during the call, and the thread
     // waits for it: for cold files use read() and write_all(). unexpected_eof: the file was, or has
-    // become, shorter. is_a_directory, invalid_argument: it is not a regular file.
-    // errc::closed: the file was closed. bad_file_descriptor: it is not open for reading.
+    // become, shorter. is_a_directory, invalid_argument: it is not a regular file, or more bytes
+    // are wanted than a std::size_t counts. errc::closed: the file was closed.
+    // bad_file_descriptor: it is not open for reading.
     [[nodiscard]] detail::send_file_operation async_send_file(const file& from,
                                                               std::uint64_t offset,
                                                               std::uint64_t bytes) noexcept;

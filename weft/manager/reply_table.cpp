@@ -21,7 +21,7 @@ std::uint64_t reply_table::mixed(std::uint64_t sequence) noexcept {
 
 awaited_reply** reply_table::find(shard& s, std::uint64_t sequence, std::uint64_t mix) noexcept {
     if (s.bucket_count == 0) return nullptr;
-    awaited_reply** at = &s.buckets[(mix >> 28) & (s.bucket_count - 1)];
+    awaited_reply** at = &s.buckets[bucket_of(mix, s.bucket_count)];
     while (*at != nullptr && (*at)->sequence != sequence) at = &(*at)->next;
     return *at != nullptr ? at : nullptr;
 }
@@ -35,7 +35,7 @@ void reply_table::grow(shard& s, std::size_t from) {
     for (std::size_t i = 0; i < from; ++i) {
         while (awaited_reply* r = s.buckets[i]) {
             s.buckets[i] = r->next;
-            awaited_reply*& first = made[(mixed(r->sequence) >> 28) & (wanted - 1)];
+            awaited_reply*& first = made[bucket_of(mixed(r->sequence), wanted)];
             r->next = std::exchange(first, r);
         }
     }
@@ -53,7 +53,7 @@ bool reply_table::insert(awaited_reply& r) {
             full = s.bucket_count;
             if (s.count < full) {
                 if (find(s, r.sequence, mix) != nullptr) return false;
-                awaited_reply*& first = s.buckets[(mix >> 28) & (full - 1)];
+                awaited_reply*& first = s.buckets[bucket_of(mix, full)];
                 r.next = std::exchange(first, &r);
                 ++s.count;
                 return true;

@@ -8,11 +8,8 @@ namespace weft {
 
 namespace {
 
-// No system has so much address space; up to this limit no sum below wraps around.
-constexpr std::size_t most = std::size_t{1} << 46;
-
 std::size_t whole_pages(std::size_t bytes) noexcept {
-    if (bytes > most) return most + 1;
+    if (bytes > detail::most_stack_bytes) return detail::most_stack_bytes + 1;
     return bytes == 0 ? detail::page_bytes() : detail::round_to_page(bytes);
 }
 
@@ -37,7 +34,8 @@ std::size_t mapped_stack::usable_bytes() const noexcept {
 }
 
 stack mapped_stack::acquire() noexcept {
-    if (stack_bytes_ > most || guard_bytes_ > most) return {};
+    if (stack_bytes_ > detail::most_stack_bytes || guard_bytes_ > detail::most_stack_bytes)
+        return {};
     const std::size_t bytes = mapping_bytes();
     std::byte* base = detail::os.map(bytes);
     if (base == nullptr) return {};

@@ -18,8 +18,7 @@ namespace {
 
 constexpr std::size_t smallest_slab_bytes = std::size_t{1} << 20;
 constexpr std::size_t largest_slab_bytes = std::size_t{1} << 24;
-constexpr std::size_t most_stack_bytes = std::size_t{1} << 46;  // within it no sum wraps around
-constexpr std::size_t range_count = 32;                         // advised in one call
+constexpr std::size_t range_count = 32;  // advised in one call
 
 struct slot {
     guard_kind guard = guard_kind::none;
@@ -144,7 +143,8 @@ void slab_stack::inspect(stack s) const noexcept {
 }
 
 std::size_t slab_stack::stack_bytes() const noexcept {
-    return detail::round_to_page(std::clamp<std::size_t>(stack_bytes_, 1, most_stack_bytes));
+    return detail::round_to_page(
+        std::clamp<std::size_t>(stack_bytes_, 1, detail::most_stack_bytes));
 }
 
 void slab_stack::set_stack_bytes(std::size_t stack_bytes) noexcept {
@@ -173,7 +173,7 @@ void slab_stack::check() const noexcept {
 }
 
 std::size_t slab_stack::stride() const noexcept {
-    const std::size_t guard = std::clamp<std::size_t>(guard_bytes_, 1, most_stack_bytes);
+    const std::size_t guard = std::clamp<std::size_t>(guard_bytes_, 1, detail::most_stack_bytes);
     return detail::round_to_odd_pages(detail::round_to_page(guard) + stack_bytes() +
                                       detail::round_to_page(detail::colour_bytes));
 }
@@ -181,7 +181,7 @@ std::size_t slab_stack::stride() const noexcept {
 // Doubles the mapped memory, within the bounds of a slab; one slot at least, and one slot at a time
 // if the system has no larger piece.
 slab_stack::slab* slab_stack::add_slab() noexcept {
-    if (stack_bytes_ > most_stack_bytes || !make_room_for_slab()) return nullptr;
+    if (stack_bytes_ > detail::most_stack_bytes || !make_room_for_slab()) return nullptr;
     const std::size_t each = stride();
     const std::size_t wish = std::clamp(mapped_bytes_, smallest_slab_bytes, largest_slab_bytes);
     std::size_t count = std::max<std::size_t>(wish / each, 1);

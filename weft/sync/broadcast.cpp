@@ -20,7 +20,7 @@ bool broadcast_core::send(item i) noexcept {
     queue_.lock();
     const bool open = !closed_;
     if (open) {
-        std::swap(ring_[next_++ % ring_.size()], i);
+        std::swap(slot_of(next_++), i);
         queue_.claim_all(woken);
     }
     queue_.unlock(0);
@@ -46,7 +46,7 @@ broadcast_core::outcome broadcast_core::recv(place& p, item& into) noexcept {
         return outcome::lagged;
     }
     if (p.next == next_) return closed_ ? outcome::closed : outcome::none;
-    into = ring_[p.next++ % ring_.size()];
+    into = slot_of(p.next++);
     return outcome::done;
 }
 

@@ -55,6 +55,9 @@ public:
 
 private:
     outcome recv(place& p, item& into) noexcept;
+    item& slot_of(std::uint64_t number) noexcept {
+        return ring_[static_cast<std::size_t>(number % ring_.size())];
+    }
 
     atomic_wait_queue queue_{0};
     std::uint64_t next_ = 0;

@@ -12,7 +12,7 @@ std::uint64_t select_event_core::next_lot() noexcept {
 // The first that has happened, from a random one on.
 std::size_t select_event_core::find_ready(std::uint64_t lot) noexcept {
     for (std::size_t k = 0; k != events_.size(); ++k) {
-        const std::size_t i = (lot + k) % events_.size();
+        const std::size_t i = static_cast<std::size_t>((lot + k) % events_.size());
         if (events_[i]->ready()) return channel_count_ + i;
     }
     return none;

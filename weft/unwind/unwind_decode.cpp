@@ -130,7 +130,9 @@ private:
         while (now_.known && c.at() < d_.last[part] && location_ <= call_) step(c);
     }
 
-    void advance(std::uint64_t units) noexcept { location_ += units * d_.code_unit; }
+    void advance(std::uint64_t units) noexcept {
+        location_ += static_cast<std::uintptr_t>(units * d_.code_unit);
+    }
     std::int64_t scaled(std::uint64_t n) const noexcept {
         return static_cast<std::int64_t>(n) * d_.data_unit;
     }

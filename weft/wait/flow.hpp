@@ -126,7 +126,8 @@ struct flow_hot {
 
 }  // namespace detail
 
-struct flow : detail::flow_hot, detail::list_node<>, detail::stop_message {
+// Aligned so that a lock may keep three bits of its own in the address, also with words of 32 bits.
+struct alignas(8) flow : detail::flow_hot, detail::list_node<>, detail::stop_message {
     time_point deadline = never;              // set by set_deadline
     std::uint64_t serial = 0;                 // assigned when an executor first sees it; 0: none
     runnable turn;                            // posts it

@@ -77,7 +77,8 @@ union failure_room {
     ~failure_room() {}
 };
 
-struct future_core : frame {
+// Aligned as the listener is that may begin right behind it.
+struct alignas(listener) future_core : frame {
     executor* const home;
     future_word word;
     void* target = nullptr;
@@ -172,7 +173,7 @@ struct future_core : frame {
 private:
     void shut() noexcept;
 };
-static_assert(WEFT_MODEL || sizeof(future_core) == 48);
+static_assert(WEFT_MODEL || sizeof(void*) != 8 || sizeof(future_core) == 48);
 
 // Destroys a core without references, and releases its block.
 inline void release_block(future_core& c, std::size_t bytes, std::size_t alignment) noexcept {
@@ -234,6 +235,7 @@ struct follow_part : listener, runnable {
 private:
     static void tell(listener& l) noexcept { static_cast<follow_part&>(l).post_turn(); }
 };
+static_assert(sizeof(future_core) % alignof(follow_part) == 0);
 
 // Asks a core to stop. A core that has not begun is stopped at once, and the request goes on to the
 // core that it follows, unless that core is shared. For a core that has begun, the request goes to

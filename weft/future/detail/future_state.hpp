@@ -33,7 +33,7 @@ namespace weft::detail {
 
 // A listener is notified once that an outcome exists, by the thread that published the outcome. The
 // listener may be gone when the call returns.
-struct listener {
+struct alignas(8) listener {
     void (*notify)(listener&) noexcept;
 };
 

@@ -27,7 +27,7 @@ struct multi_source_core {
     static constexpr unsigned event_cause = 4;
 
     // One of several awaited members, on the stack of the word.
-    struct caller {
+    struct alignas(8) caller {
         caller* next = nullptr;
     };
     struct calls {

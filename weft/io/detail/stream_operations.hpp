@@ -18,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "weft/base/detail/min_max.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/io/borrowed_buffer.hpp"
 #include "weft/io/buffer_list.hpp"
@@ -272,9 +273,13 @@ private:
     bool is_refused() noexcept;
     bool rests() noexcept;
 
+    std::size_t bytes_of_turn() const noexcept {
+        return static_cast<std::size_t>(min_of<std::uint64_t>(left_, turn_bytes));
+    }
+
     file_part part_;
     std::uint64_t left_;
-    std::uint64_t all_;
+    std::size_t all_;
     std::size_t turn_ = 0;  // bytes that were sent in this turn
     bool rests_ = false;    // this turn has sent enough
 };

@@ -63,7 +63,7 @@ private:
         io_request* first_ = nullptr;
         io_request* last_ = nullptr;  // has no meaning while it is empty
     };
-    struct served {
+    struct alignas(tag_bits + 1) served {
         std::shared_ptr<prefetched_accepts> ahead;
         descriptor_ref of;
         line_of_requests waiting;

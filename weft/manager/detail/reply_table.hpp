@@ -69,7 +69,12 @@ private:
     };
 
     static std::uint64_t mixed(std::uint64_t sequence) noexcept;
-    shard& shard_of(std::uint64_t mix) noexcept { return shards_[mix >> 60]; }
+    shard& shard_of(std::uint64_t mix) noexcept {
+        return shards_[static_cast<std::size_t>(mix >> 60)];
+    }
+    static std::size_t bucket_of(std::uint64_t mix, std::size_t bucket_count) noexcept {
+        return static_cast<std::size_t>(mix >> 28) & (bucket_count - 1);
+    }
     // Under the lock: the pointer to the node, or null.
     static awaited_reply** find(shard& s, std::uint64_t sequence, std::uint64_t mix) noexcept;
     static void grow(shard& s, std::size_t from);

@@ -194,7 +194,9 @@ private:
     shard& shard_here() noexcept;
     // Under the lock; null: there is no such task.
     slot* slot_of(const shard& s, std::uint64_t id) const noexcept;
-    shard& shard_of(std::uint64_t id) const noexcept { return shards_[id & shard_mask_]; }
+    shard& shard_of(std::uint64_t id) const noexcept {
+        return shards_[static_cast<std::size_t>(id) & shard_mask_];
+    }
     std::uint64_t id_of(const shard& s, const slot& place) const noexcept;
     // Under the lock.
     static void arm(shard& s, slot& place, tick deadline) noexcept;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "weft/base/platform.hpp"
 
@@ -48,6 +49,9 @@ constexpr std::size_t page_bytes() noexcept { return 4096; }
 #else
 std::size_t page_bytes() noexcept;
 #endif
+
+// No system has a larger stack. The sum of three such sizes does not wrap around.
+inline constexpr std::size_t most_stack_bytes = SIZE_MAX >> (sizeof(void*) == 8 ? 18 : 2);
 
 inline std::size_t round_to_page(std::size_t bytes) noexcept {
     return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();

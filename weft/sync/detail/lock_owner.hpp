@@ -34,7 +34,7 @@ static_assert(alignof(flow) >= numbers,
 
 inline lock_owner lock_owner_of(const flow* f) noexcept { return reinterpret_cast<lock_owner>(f); }
 inline lock_owner lock_owner_of(const thread_executor& t) noexcept {
-    return t.number() * numbers | anonymous_owner;
+    return static_cast<lock_owner>(t.number()) * numbers | anonymous_owner;
 }
 
 // The plain thread that runs here, or anonymous_owner.

@@ -2,7 +2,8 @@
 //
 // The promise, not the slot, knows which of the two is stored. T may be void, a reference,
 // move-only, without a default constructor, and aligned to anything. A T that is aligned to more
-// than 16 bytes gets extra room to be placed in, because frames are aligned to 16.
+// than two pointers gets extra room to be placed in: a promise follows two pointers in its frame,
+// at the same distance whatever its T is (transfer.hpp, I2), and the frame is aligned to them.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +66,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t frame_alignment = 16;
+    static constexpr std::size_t frame_alignment = 2 * sizeof(void*);
     static constexpr std::size_t slack = alignof(stored) > frame_alignment
                                              ? alignof(stored) - frame_alignment
                                              : 0;
