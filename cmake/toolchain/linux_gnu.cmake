@@ -1,6 +1,6 @@
 # Included by each <triple>.cmake, which sets what this is made of: weft_triple is Debian's cross
 # compiler and its libraries, weft_processor both the system's word for the processor and qemu's, or
-# weft_emulator where qemu has another.
+# weft_emulator where qemu has another, or `none` where this machine needs none.
 #
 #   cmake -B build/port/aarch64 --toolchain cmake/toolchain/aarch64-linux-gnu.cmake
 
@@ -11,7 +11,9 @@ set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${weft_processor})
 set(CMAKE_C_COMPILER ${weft_triple}-gcc)
 set(CMAKE_CXX_COMPILER ${weft_triple}-g++)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${weft_emulator} -L /usr/${weft_triple})
+if(NOT weft_emulator STREQUAL "none")
+    set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${weft_emulator} -L /usr/${weft_triple})
+endif()
 
 # Programs are this machine's, all else is the port's.
 set(CMAKE_FIND_ROOT_PATH /usr/${weft_triple})
