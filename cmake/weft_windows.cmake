@@ -14,7 +14,7 @@ set_property(GLOBAL APPEND PROPERTY WEFT_NOT_ON_WINDOWS stack/overflow_test.cpp)
 # Frames are walked by the system's own tables; there is no DWARF. What is read elsewhere in the machine
 # code, and fast_unwind, are for that walk.
 set_property(GLOBAL APPEND PROPERTY WEFT_NOT_ON_WINDOWS unwind/unwind.cpp unwind/unwind_cache.cpp
-    unwind/unwind_decode.cpp unwind/unwind_pad.cpp unwind/unwind_walk.cpp unwind/fast_unwind/fast_unwind.cpp
+    unwind/unwind_decode.cpp unwind/unwind_frame.cpp unwind/unwind_pad.cpp unwind/unwind_walk.cpp unwind/fast_unwind/fast_unwind.cpp
     unwind/unwind_rules_test.cpp unwind/unwind_steps_test.cpp unwind/fast_unwind_test.cpp)
 
 # No report of an overflow, see above.
