@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+from bench_measure import Machine  # noqa: E402
 from bench_watch import CoreWatch, watch_cores  # noqa: E402
 
 # Alone until the fifth second, then beside another that leaves half of the core.
@@ -51,6 +52,33 @@ class Watch(unittest.TestCase):
         self.assertIsNone(silent.share(0.0, 1.0))
         self.assertIsNone(silent.whole_share())
         silent.stop()
+
+
+class Fixed:
+    """A watch that has seen the same share all the time, or nothing."""
+
+    def __init__(self, share):
+        self.share = lambda began, ended: share
+        self.whole_share = lambda: share
+
+
+class Noted(unittest.TestCase):
+    def noted(self, group, shares, **sample):
+        machine = Machine(0)
+        machine.watches = {cpu: Fixed(share) for cpu, share in enumerate(shares)}
+        machine.note_core(group, sample)
+        return sample.get("core_share")
+
+    def test_a_case_of_one_thread_has_the_share_of_its_core(self):
+        self.assertEqual(self.noted("yield/2", [0.9, 0.5], began=1, ended=2), 0.9)
+
+    def test_a_case_of_several_threads_has_the_least_of_all_cores(self):
+        self.assertEqual(self.noted("fork_fib/30x2", [0.9, 0.5], began=1, ended=2), 0.5)
+
+    def test_what_was_not_seen_is_not_noted(self):
+        self.assertIsNone(self.noted("fork_fib/30x2", [0.9, None], began=1, ended=2))
+        self.assertIsNone(self.noted("yield/2", [0.9]))
+        self.assertIsNone(self.noted("yield/2", [], began=1, ended=2))
 
 
 class Several(unittest.TestCase):
