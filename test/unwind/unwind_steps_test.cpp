@@ -37,14 +37,14 @@ TEST(unwind_steps, passes_its_stop_function_and_itself_to_the_unwinder) {
     settle(u);
 }
 
+// But not under ARM's EHABI, where the runtime would make another of it.
 TEST(unwind_steps, raises_a_runtime_exception_inside_a_handler) {
-    if (WEFT_ARM) GTEST_SKIP() << "the runtime would make another of it (unwind.cpp)";
     unwinding u;
     try {
         throw 1;
     } catch (int) {
         raise(u);
-        EXPECT_NE(u.exception, &u.header);
+        EXPECT_EQ(u.exception == &u.header, WEFT_ARM != 0);
         EXPECT_EQ(u.exception->stop_argument, reinterpret_cast<std::uintptr_t>(&u));
         settle(u);
         EXPECT_EQ(u.exception, nullptr);

@@ -2,8 +2,9 @@
 // unwind*.cpp.
 //
 // Design: two libraries have the same calls and different frames. The Itanium C++ ABI's reads
-// .eh_frame; its frames are looked up by their return address in the table of unwind_rules.hpp. That
-// of ARM's EHABI reads .ARM.exidx, and shows the table that it has found for each frame of a walk.
+// .eh_frame; its frames are looked up by their return address in the table of unwind_rules.hpp.
+// That of ARM's EHABI reads .ARM.exidx, and shows the table that it has found for each frame of a
+// walk.
 //
 //   const std::uintptr_t pc = pc_of(context);
 //   if (const char* why = obstacle_at(context, pc)) refuse(u, why, pc);
