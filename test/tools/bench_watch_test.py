@@ -14,7 +14,7 @@ from bench_watch import CoreWatch, watch_cores  # noqa: E402
 PROGRAM = """
 import time
 for i in range(1000):
-    print(f"{i / 100:.6f} {1.5 if i < 500 else 3.0}")
+    print(f"{i / 100:.6f} {1.5 if i < 500 else 3.0}", flush=True)
 time.sleep(60)
 """
 

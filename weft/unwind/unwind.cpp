@@ -60,8 +60,9 @@ void swallow(int reason, unwind_header* e) {
 }
 
 // For a catch (...) inside another handler: the runtime stacks only its own exceptions and
-// terminates on others. So this kill uses one of the runtime's, which allocates and counts it. ARM's
-// personality routine makes any forced unwind's exception one of no runtime, before a handler runs.
+// terminates on others. So this kill uses one of the runtime's, which allocates and counts it.
+// ARM's personality routine makes any forced unwind's exception one of no runtime, before a handler
+// runs.
 void raise_as_runtime(unwinding& u) noexcept {
     if (__cxa_init_primary_exception == nullptr || &weft_forced_unwind_type == nullptr) return;
     void* object = __cxa_allocate_exception(1);

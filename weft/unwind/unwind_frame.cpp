@@ -28,8 +28,8 @@ const char* obstacle_at(_Unwind_Context* context, std::uintptr_t pc) noexcept {
     if ((*e->pr_cache.ehtp & compact) != 0) return nullptr;
     dwarf_bases bases;
     bases.function = _Unwind_GetRegionStart(context);
-    const landing l = read_lsda(_Unwind_GetLanguageSpecificData(context), pc - 1, bases,
-                                table_language::cpp);
+    const landing l =
+        read_lsda(_Unwind_GetLanguageSpecificData(context), pc - 1, bases, table_language::cpp);
     if (!WEFT_EXCEPTIONS && l.pad != 0) return built_without_exceptions;
     return l.why;
 }

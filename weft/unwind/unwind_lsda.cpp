@@ -27,8 +27,8 @@ struct types {
     unsigned char encoding;
 };
 
-// A type in a table of ARM's EHABI, whatever the table says: the address of a pointer to it, relative
-// to itself.
+// A type in a table of ARM's EHABI, whatever the table says: the address of a pointer to it,
+// relative to itself.
 constexpr unsigned char arm_type_encoding = 0x90;
 
 // Indexed by the format of an encoding; 0 for a variable length.

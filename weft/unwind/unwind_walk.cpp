@@ -288,7 +288,8 @@ extern "C" _Unwind_Reason_Code weft_unwind_stop(int, _Unwind_Action actions,
     recount(u);
     const bool at_end = sp_of(context) >= reinterpret_cast<std::uintptr_t>(u.end);
     if (!at_end && (actions & _UA_END_OF_STACK) == 0) return _URC_NO_REASON;
-    if (WEFT_ARM && !at_end) weft::fail("a function without an unwind table is in the way of a kill");
+    if (WEFT_ARM && !at_end)
+        weft::fail("a function without an unwind table is in the way of a kill");
     settle(u);
     u.finished(u);
     weft::fail("unwinding::finished returned");

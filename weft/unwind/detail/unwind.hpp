@@ -89,7 +89,7 @@ struct unwinding {
 #if !WEFT_ARM
     std::uintptr_t slow_until = 0;  // at a lower sp the table is not used
 #endif
-    unsigned uncaught_before = 0;   // std::uncaught_exceptions() at the start
+    unsigned uncaught_before = 0;  // std::uncaught_exceptions() at the start
     unwind_header header = {};
 #if WEFT_ARM
     void* in_cleanup_before = nullptr;  // the runtime's exceptions whose cleanups run

@@ -20,8 +20,10 @@
 
 namespace weft::detail {
 
-static_assert(offsetof(unwinding, header) - offsetof(unwinding, type) ==
-                  (WEFT_ARM ? 32 : sizeof(void*) == 8 ? 80 : 48),
+static_assert(offsetof(unwinding, header) - offsetof(unwinding, type) == (WEFT_ARM ? 32
+                                                                          : sizeof(void*) == 8
+                                                                              ? 80
+                                                                              : 48),
               "as in libstdc++'s and libc++abi's __cxa_exception");
 
 // Makes the exception that the landing pads pass on.
