@@ -58,20 +58,30 @@
 
 #else
 
+// The contexts of the ucontext backend are too large for the 1 600 bytes or so that the loader has
+// left for what is opened later. There the model is the general one, and each access is a call.
+#if WEFT_BACKEND_UCONTEXT
+#define WEFT_TLS_MODEL "global-dynamic"
+#define WEFT_TLS_BY_OFFSET 0
+#else
+#define WEFT_TLS_MODEL "initial-exec"
+#define WEFT_TLS_BY_OFFSET WEFT_LINUX
+#endif
+
 #define WEFT_DECLARE_THREAD_LOCAL(type, symbol, accessor)                                 \
-    extern "C" __attribute__((tls_model("initial-exec"),                                  \
+    extern "C" __attribute__((tls_model(WEFT_TLS_MODEL),                                  \
                               visibility("default"))) constinit thread_local type symbol; \
     extern "C" type* symbol##_address() noexcept;                                         \
     namespace weft::detail {                                                              \
     WEFT_ALWAYS_INLINE type& accessor() noexcept {                                        \
-        if constexpr (WEFT_X86_64 && WEFT_LINUX) {                                        \
+        if constexpr (WEFT_X86_64 && WEFT_TLS_BY_OFFSET) {                                \
             type* p;                                                                      \
             asm volatile("movq %%fs:0, %0\n\taddq " #symbol "@gottpoff(%%rip), %0"        \
                          : "=r"(p)                                                        \
                          :                                                                \
                          : "cc");                                                         \
             return *p;                                                                    \
-        } else if constexpr (WEFT_AARCH64 && WEFT_LINUX) {                                \
+        } else if constexpr (WEFT_AARCH64 && WEFT_TLS_BY_OFFSET) {                        \
             type* p;                                                                      \
             std::uintptr_t offset;                                                        \
             asm volatile("mrs %0, tpidr_el0\n\tadrp %1, :gottprel:" #symbol               \
