@@ -72,7 +72,8 @@ channel open_hooked() {
     channel c = kind.open();
     c.near = std::make_unique<hooked_end>(std::move(c.near), !kind.is_weft_s);
     // A read that waits reports a hang-up as a thread's read does, and not an end.
-    if (std::string_view(kind.name) == "tty") c.error_at_end = EIO;
+    const std::string_view name = kind.name;
+    if (name == "tty" || name == "pty") c.error_at_end = EIO;
     return c;
 }
 template <std::size_t... i>

@@ -208,9 +208,7 @@ inline channel open_pty() {
     int slave = -1;
     EXPECT_EQ(::openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
     make_raw(slave);
-    channel c = lines(pipe_reader::adopt(master).value(), slave);
-    c.error_at_end = EIO;
-    return c;
+    return lines(pipe_reader::adopt(master).value(), slave);
 }
 inline channel open_pipe() {
     int n[2];

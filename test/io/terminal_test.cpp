@@ -10,6 +10,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <optional>
@@ -305,6 +306,40 @@ TEST_P(a_terminal, reports_a_resize_by_a_signal_that_can_be_awaited) {
         ASSERT_EQ(::kill(::getpid(), SIGWINCH), 0);
         EXPECT_EQ(resized.wait().value().number, SIGWINCH);
     });
+}
+
+class a_terminals_master : public weft::testing::on_each_way {};
+INSTANTIATE_ON_WAYS(a_terminals_master);
+
+// Linux answers EIO to a read of the master side, here in each way a read can be made.
+TEST_P(a_terminals_master, is_at_its_end_once_the_other_side_is_closed) {
+    both_ends t;
+    weft::pipe_reader screen = weft::pipe_reader::adopt(::dup(t.far)).value();
+    std::string s(5, 0);
+    std::string more(1, 0);
+    crew agent(way(), [&](auto wait) -> task<> {
+        const auto all = co_await wait(screen.async_read_exact(room(s)));
+        EXPECT_TRUE(!all && all.bytes() == 4);
+        const auto n = co_await wait(screen.async_read(room(more)));
+        EXPECT_EQ(n.value_or(1), 0u);
+        const std::array<std::span<std::byte>, 2> parts = {room(s), room(more)};
+        const auto of_several = co_await wait(screen.async_read(parts));
+        EXPECT_EQ(of_several.value_or(1), 0u);
+        const auto borrowed = co_await wait(screen.async_read_borrowed());
+        EXPECT_TRUE(borrowed && borrowed->empty());
+    });
+    agent.asleep();
+    ASSERT_EQ(::write(t.near, "here", 4), 4);
+    t.near.close();
+    agent.join();
+    // Opened again, it goes on.
+    const plain_fd again(::open(t.path.c_str(), O_RDWR | O_NOCTTY));
+    ASSERT_EQ(::write(again, "x", 1), 1);
+    crew reader(way(), [&](auto wait) -> task<> {
+        const auto n = co_await wait(screen.async_read(room(more)));
+        EXPECT_EQ(n.value_or(0), 1u);
+    });
+    reader.join();
 }
 
 class a_serial_line : public weft::testing::on_each_way {};

@@ -27,6 +27,18 @@ std::int64_t or_error(std::int64_t n) noexcept {
     return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
+// A read of a terminal whose other side has closed finds the end, as a read of a pipe does. Linux
+// answers EIO for a master for as long as that lasts, and for a slave until it has been hung up.
+// Never inlined: perform() keeps no frame for it.
+WEFT_NOINLINE std::int64_t end_or_error(int number) noexcept {
+    ::pollfd p = {number, POLLIN, 0};
+    return ::poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0 ? 0 : -EIO;
+}
+
+std::int64_t or_end(int number, std::int64_t n) noexcept {
+    return n != -EIO ? n : end_or_error(number);
+}
+
 // The outcome of a connection attempt that has begun.
 std::int64_t connected(int number) noexcept {
     int error = 0;
@@ -169,8 +181,8 @@ std::int64_t io_request::perform() noexcept {
         case send:
             return or_error(::send(number, data, bytes, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
         case read:
-            if (several) return perform_several(number);
-            return or_error(::read(number, data, bytes));
+            return or_end(
+                number, several ? perform_several(number) : or_error(::read(number, data, bytes)));
         case write:
             if (several) return perform_several(number);
             return write_nosignal(number, data, bytes);

@@ -5,6 +5,9 @@
 // restores them. A scope does that however it is left, also by a fiber that is stopped or killed,
 // and by exit() while the scope is active.
 //
+// A read of either side of a terminal finds the end once the other side is closed. The side that
+// openpty(3) calls the master can be opened for again, and is read on then.
+//
 // No call here waits: bytes that are being sent when the modes change are sent under the new ones.
 //
 // Job control. While this program is in the background of its terminal, another program has the
@@ -103,8 +106,8 @@ struct serial_options {
 };
 
 // A line to a device and not to a person; raw, and without regard to a carrier. A line that is
-// gone, such as an adapter that was pulled out, reads as the end or as an error, and a write to it
-// is an error. The line is closed when both ends are, and keeps its modes.
+// gone, such as an adapter that was pulled out, reads as the end, and a write to it is an error
+// (io_error). The line is closed when both ends are, and keeps its modes.
 struct serial_line {
     pipe_reader reader;
     pipe_writer writer;
