@@ -5,8 +5,8 @@
 // restores them. A scope does that however it is left, also by a fiber that is stopped or killed,
 // and by exit() while the scope is active.
 //
-// A read of either side of a terminal finds the end once the other side is closed. The side that
-// openpty(3) calls the master can be opened for again, and is read on then.
+// A read of either side of a terminal finds the end once the other side is closed. Behind it the
+// master side (openpty(3)) has more to read if the other side is opened again.
 //
 // No call here waits: bytes that are being sent when the modes change are sent under the new ones.
 //

@@ -17,7 +17,8 @@
 //
 // That is the initial-exec model, which works in executables, PIE and shared libraries alike, also
 // in one that is dlopen'ed as long as the variable is small (a few hundred bytes). On aarch64 it
-// takes four instructions. Elsewhere the access is a call of a function that is never inlined.
+// takes four instructions. Elsewhere, and with the ucontext backend, the access is a call of a
+// function that is never inlined.
 //
 // The reference holds until the next suspension: use it at once, store it nowhere.
 //
