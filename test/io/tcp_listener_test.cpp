@@ -197,15 +197,24 @@ std::vector<int> take_all_numbers() {
 
 class without_descriptors : public listener {
 protected:
+    void SetUp() override {
+        listener::SetUp();
+        ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+        const ::rlimit few = {256, before_.rlim_max};
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    }
+    void TearDown() override {
+        ::setrlimit(RLIMIT_NOFILE, &before_);
+        listener::TearDown();
+    }
     void refuses_cleanly_and_goes_on(const weft::listen_options&);
+
+private:
+    ::rlimit before_;
 };
 INSTANTIATE_ON_DRIVERS(without_descriptors);
 
 void without_descriptors::refuses_cleanly_and_goes_on(const weft::listen_options& o) {
-    ::rlimit before;
-    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-    const ::rlimit few = {256, before.rlim_max};
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
     run([&] {
         tcp_listener l = tcp_listener::bind("127.0.0.1:0", o).value();
         // Sockets of the clients are opened before there are none left.
@@ -235,7 +244,24 @@ void without_descriptors::refuses_cleanly_and_goes_on(const weft::listen_options
         tcp_stream c = tcp_stream::connect(to).value();
         server.join();
     });
-    ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+// Nothing is refused while there is nothing to accept: the waiter waits for a connection alone, and
+// does not look from time to time whether there is a descriptor for it.
+TEST_P(without_descriptors, waits_for_a_connection_alone) {
+    run([&] {
+        tcp_listener l = any_listener();
+        const std::vector<int> all = take_all_numbers();
+        bool accepted = false;
+        fiber server([&] { accepted = l.accept().has_value(); });
+        weft::this_fiber::yield();
+        EXPECT_EQ(loop().next_deadline(), weft::never);
+
+        for (const int n : all) ::close(n);
+        tcp_stream c = tcp_stream::connect(l.local_endpoint()).value();
+        server.join();
+        EXPECT_TRUE(accepted);
+    });
 }
 
 TEST_P(without_descriptors, refuses_cleanly_and_resumes) { refuses_cleanly_and_goes_on({}); }
