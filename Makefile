@@ -134,7 +134,7 @@ bench-bars:
 		build/release/bench/$$program || status=1; \
 	done; \
 	if [ -x $(TLS_LOAD) ] && [ -x $(TLS_PEER) ]; then \
-		$(TLS_LOAD) 11 $(TLS_PEER) $(TLS_SERVERS) || status=1; \
+		$(TLS_LOAD) 13 $(TLS_PEER) $(TLS_SERVERS) || status=1; \
 	else echo "no comparison of TLS: OpenSSL or Boost.Asio is not installed"; fi; exit $$status
 
 # make soak SECONDS=600: the load for so long, then each storm at its full count, from SEED if given,

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -93,22 +94,39 @@ void tell_port(int tell, std::uint16_t port) {
     ::close(tell);
 }
 
+namespace {
+
+// A fraction of the way through what is in order, between two neighbours where it falls there.
+double quantile(const std::vector<double>& in_order, double fraction) {
+    const double at = fraction * static_cast<double>(in_order.size() - 1);
+    const auto below = static_cast<std::size_t>(at);
+    const std::size_t above = std::min(below + 1, in_order.size() - 1);
+    return std::lerp(in_order[below], in_order[above], at - static_cast<double>(below));
+}
+
+}  // namespace
+
 double median(std::vector<double> of) {
     std::sort(of.begin(), of.end());
-    const std::size_t half = of.size() / 2;
-    return of.size() % 2 != 0 ? of[half] : (of[half - 1] + of[half]) / 2;
+    return quantile(of, 0.5);
 }
 
-double median_ratio(const std::vector<double>& of, const std::vector<double>& to) {
+void bars::hold(const std::string& what, const std::vector<double>& of,
+                const std::vector<double>& to, double most) {
+    constexpr std::size_t rounds_that_decide = 12;
     std::vector<double> ratios;
     for (std::size_t i = 0; i != of.size(); ++i) ratios.push_back(of[i] / to[i]);
-    return median(std::move(ratios));
-}
-
-void bars::hold(const char* what, double ratio, double most) {
-    const bool kept = ratio <= most;
-    all_kept &= kept;
-    std::printf("%-52s %6.3f   bar %4.2f %s\n", what, ratio, most, kept ? "kept" : "MISSED");
+    std::sort(ratios.begin(), ratios.end());
+    const double low = quantile(ratios, 0.25);
+    const double high = quantile(ratios, 0.75);
+    const bool decided = ratios.size() >= rounds_that_decide;
+    const bool missed = decided && low > most;
+    any_missed |= missed;
+    std::printf("%-60s %5.3f (%5.3f to %5.3f)  bar %4.2f %s\n", what.c_str(), quantile(ratios, 0.5),
+                low, high, most,
+                missed                    ? "MISSED"
+                : decided && high <= most ? "kept"
+                                          : "not decided");
 }
 
 }  // namespace bench::net

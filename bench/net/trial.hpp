@@ -2,7 +2,9 @@
 // which is the load, and the figures of many rounds.
 //
 // The servers take turns, round by round, so that other work on the machine is spread over all. A
-// ratio is taken within each round, and the median of the rounds is printed.
+// ratio is taken within each round, and the median of the rounds and their quartiles are printed. A
+// bar that lies between the quartiles is not decided, nor is one that fewer than twelve rounds
+// speak of.
 #pragma once
 
 #include <sys/types.h>
@@ -47,13 +49,13 @@ private:
 void tell_port(int tell, std::uint16_t port);
 
 double median(std::vector<double> of);
-// The median of the ratios of `of` to `to`, each within one round.
-double median_ratio(const std::vector<double>& of, const std::vector<double>& to);
 
-// Prints a line for each ratio and its bar.
+// Prints a line for each bar.
 struct bars {
-    bool all_kept = true;
-    void hold(const char* what, double ratio, double most);
+    bool any_missed = false;
+    // The ratios of `of` to `to`, each within one round, are at most `most`.
+    void hold(const std::string& what, const std::vector<double>& of, const std::vector<double>& to,
+              double most);
 };
 
 }  // namespace bench::net
