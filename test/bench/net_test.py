@@ -248,7 +248,7 @@ class Suspended(unittest.TestCase):
 
 
 class Bars(unittest.TestCase):
-    """What holds its servers against a bar: measured once it may be missed, which is no fault here."""
+    """What holds its servers against a bar. A single round decides none, so none is missed."""
     PROGRAMS = {"weft_udp": 5, "weft_send_file": 2}
 
     def test_each_figure_and_each_bar_is_told(self):
@@ -259,10 +259,8 @@ class Bars(unittest.TestCase):
                 done = subprocess.run([BUILT / program, "1"], capture_output=True, text=True,
                                       timeout=120)
                 said = done.stdout.splitlines()
-                kept, missed = (sum(line.endswith(f" {word}") for line in said)
-                                for word in ("kept", "MISSED"))
-                self.assertEqual((done.returncode, kept + missed), (1 if missed else 0, bars),
-                                 done.stdout + done.stderr)
+                undecided = sum(line.endswith(" not decided") for line in said)
+                self.assertEqual((done.returncode, undecided), (0, bars), done.stdout + done.stderr)
                 self.assertGreater(len(said), bars)
 
     def test_misuse_is_one_line(self):
