@@ -2,8 +2,8 @@
 // and for a handshake, and the ratio of each server to the peer. Each is `[NAME=VALUE] <program>
 // [STYLE]` in one word ("WEFT_IO=epoll ./weft_net_tls_echo task"), and is run with PORT,
 // CERTIFICATE and KEY before the style. The servers are measured in turn, round by round; a ratio
-// is taken within each round, and the medians are printed. Exit status: 0 no bar is missed, 1 one
-// is, 2 bad input, or a server has not started.
+// is taken within each round (trial.hpp). Exit status: 0 no bar is missed, 1 one is, 2 bad input,
+// or a server has not started.
 //
 //   a round: 100 connections, 1 KiB on each at once, 200 times; then 500 handshakes, one by one
 

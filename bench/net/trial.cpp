@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <utility>
 
 #include "bench/net/server_process.hpp"
 #include "bench/net/sockets.hpp"
