@@ -519,7 +519,9 @@ TEST_P(a_transfer, releases_its_direction_after_a_lack_of_memory) {
     });
 }
 
-// Beside the user's own frame, and what the switch needs.
+// Beside the user's own frame, and what the switch needs. With ucontext the switch and the entry
+// are calls with frames of their own, and a thread-local is found by a call, for which its user
+// saves registers.
 TEST_P(a_transfer, on_a_shared_stack_has_few_bytes_copied) {
     if (WEFT_DEBUG || WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "frames are as large as they are";
     run([] {
@@ -534,7 +536,7 @@ TEST_P(a_transfer, on_a_shared_stack_has_few_bytes_copied) {
         fiber b([&] { reads(second.server); }, {.shared = &group});
         weft::this_fiber::sleep_for(2ms);
         EXPECT_GE(group.stats().saved_bytes, 512u);
-        EXPECT_LE(group.stats().saved_bytes, 512u + 448u);
+        EXPECT_LE(group.stats().saved_bytes, 512u + (WEFT_BACKEND_UCONTEXT ? 672u : 448u));
         first.client.close();
         second.client.close();
     });
